@@ -1,0 +1,34 @@
+// What the machine can do at best: fp32 FMA rate and memory bandwidth, both with the widest vectors
+// the CPU has (chosen at run time by its feature flags).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace bench {
+
+double now();  // seconds of a steady clock
+
+std::string cpu_name();
+int vector_bits();
+
+// GFLOP/s of all threads together, each on its own core.
+double fma_gflops(int threads, double seconds);
+
+// GB/s by the total size of all arrays, measured once. "read" only loads; "triad" is c = a + s * b
+// and counts the bytes named, not what a cache fetches before it is written.
+class Bandwidth {
+ public:
+  struct Point {
+    double bytes, read, triad;
+  };
+  explicit Bandwidth(int threads);
+  // `write_share` is the part of the traffic that is written: mostly reading counts as "read".
+  double at(double bytes, double write_share) const;
+  const std::vector<Point>& points() const { return points_; }
+
+ private:
+  std::vector<Point> points_;
+};
+
+}  // namespace bench

@@ -1,0 +1,163 @@
+// OpenBNNS through its public C functions, as an application calls them. Forward passes run on
+// weights the filter copied ("ours") and on weights it reads at every call ("ours-client", what
+// training needs); all backward passes use the client's weights.
+#include <openbnns/bnns.h>
+#include <openbnns/openbnns.h>
+
+#include <stdexcept>
+
+#include "workloads.h"
+
+namespace bench {
+namespace {
+
+void require_success(int status) {
+  if (status != 0) throw std::runtime_error(OpenBNNSGetLastError());
+}
+
+using Filter = std::shared_ptr<void>;
+
+Filter own(BNNSFilter filter) {
+  if (filter == nullptr) throw std::runtime_error(OpenBNNSGetLastError());
+  return {filter, BNNSFilterDestroy};
+}
+
+BNNSNDArrayDescriptor vector(size_t n, float* data) {
+  return {
+      .layout = BNNSDataLayoutVector, .size = {n}, .data = data, .data_type = BNNSDataTypeFloat32};
+}
+
+BNNSNDArrayDescriptor matrix(size_t rows, size_t columns, float* data) {
+  return {.layout = BNNSDataLayoutRowMajorMatrix,
+          .size = {columns, rows},
+          .data = data,
+          .data_type = BNNSDataTypeFloat32};
+}
+
+constexpr BNNSActivationFunction kFunctions[] = {  // in the order of Function
+    BNNSActivationFunctionRectifiedLinear, BNNSActivationFunctionSigmoid,
+    BNNSActivationFunctionTanh, BNNSActivationFunctionGELU, BNNSActivationFunctionSiLU};
+
+struct NamedBuffer {
+  const char* tensor;
+  std::shared_ptr<Buffer> buffer;
+};
+
+template <class F>
+Entry entry(const char* who, std::vector<NamedBuffer> outputs, F call) {
+  return {.who = who,
+          .run = repeated(call),
+          .results =
+              [call, outputs]() mutable {
+                call();
+                std::vector<Result> results;
+                for (const NamedBuffer& o : outputs) {
+                  results.push_back({.tensor = o.tensor, .value = o.buffer->copy()});
+                }
+                return results;
+              },
+          .note = ""};
+}
+
+std::shared_ptr<Buffer> buffer(size_t n) {
+  return std::make_shared<Buffer>(n);
+}
+
+class Ours final : public Peer {
+ public:
+  explicit Ours(int threads) : threads_(size_t(threads)) {}
+
+  std::string describe() const override {
+    return std::string("OpenBNNS ") + OpenBNNSGetVersion() + ", target " + OpenBNNSGetTarget() +
+           ", n_threads " + std::to_string(threads_);
+  }
+
+  void activation(const Activation& p, Rows& rows) override;
+  void fully_connected(const FullyConnected& p, Rows& rows) override;
+
+ private:
+  BNNSFilterParameters parameters(uint32_t flags) const {
+    return {.flags = flags, .n_threads = threads_, .alloc_memory = nullptr, .free_memory = nullptr};
+  }
+
+  size_t threads_;
+};
+
+void Ours::activation(const Activation& p, Rows& rows) {
+  const BNNSLayerParametersActivation layer{
+      .i_desc = vector(p.n, nullptr),
+      .o_desc = vector(p.n, nullptr),
+      .activation = {.function = kFunctions[size_t(p.function)]},
+  };
+  const BNNSFilterParameters settings = parameters(0);
+  const Filter filter = own(BNNSFilterCreateLayerActivation(&layer, &settings));
+  const float *in = p.in.data(), *out_right = p.out.data();
+  const size_t n = p.n;
+
+  const auto out = buffer(n);
+  rows.add("fwd", entry("ours", {{"out", out}}, [=] {
+             require_success(BNNSFilterApplyBatch(filter.get(), 1, in, n, out->data(), n));
+           }));
+
+  const auto delta = buffer(n);
+  BNNSNDArrayDescriptor in_delta = vector(n, delta->data());
+  const BNNSNDArrayDescriptor out_delta = vector(n, p.out_delta.data());
+  rows.add(
+      "bwd", entry("ours", {{"in_delta", delta}}, [=]() mutable {
+        require_success(BNNSFilterApplyBackwardBatch(
+            filter.get(), 1, in, n, &in_delta, n, out_right, n, &out_delta, n, nullptr, nullptr));
+      }));
+}
+
+void Ours::fully_connected(const FullyConnected& p, Rows& rows) {
+  const BNNSLayerParametersFullyConnected layer{
+      .i_desc = vector(p.inputs, nullptr),
+      .w_desc = matrix(p.outputs, p.inputs, p.weights.data()),
+      .o_desc = vector(p.outputs, nullptr),
+      .bias = vector(p.outputs, p.bias.data()),
+      .activation = {.function = BNNSActivationFunctionIdentity},
+  };
+  const BNNSFilterParameters copying = parameters(0), borrowing = parameters(BNNSFlagsUseClientPtr);
+  const Filter copied = own(BNNSFilterCreateLayerFullyConnected(&layer, &copying));
+  const Filter client = own(BNNSFilterCreateLayerFullyConnected(&layer, &borrowing));
+  const size_t batch = p.batch, ni = p.inputs, no = p.outputs;
+  const float* in = p.in.data();
+
+  const auto y = buffer(batch * no), dx = buffer(batch * ni), dw = buffer(ni * no), db = buffer(no);
+  const auto forward = [=](const Filter& filter) {
+    require_success(BNNSFilterApplyBatch(filter.get(), batch, in, ni, y->data(), no));
+  };
+  // Made once and kept, as a training loop does.
+  struct Deltas {
+    BNNSNDArrayDescriptor in, weights, bias, out;
+  };
+  const auto deltas = std::make_shared<Deltas>(Deltas{.in = vector(ni, dx->data()),
+                                                      .weights = matrix(no, ni, dw->data()),
+                                                      .bias = vector(no, db->data()),
+                                                      .out = vector(no, p.out_delta.data())});
+  const auto backward = [=](bool to_input, bool to_weights) {
+    require_success(BNNSFilterApplyBackwardBatch(
+        client.get(), batch, in, ni, to_input ? &deltas->in : nullptr, ni, y->data(), no,
+        &deltas->out, no, to_weights ? &deltas->weights : nullptr,
+        to_weights ? &deltas->bias : nullptr));
+  };
+  rows.add("fwd", entry("ours", {{"out", y}}, [=] { forward(copied); }));
+  rows.add("fwd", entry("ours-client", {{"out", y}}, [=] { forward(client); }));
+  rows.add("bwd_data", entry("ours", {{"in_delta", dx}}, [=] { backward(true, false); }));
+  rows.add("bwd_weights", entry("ours", {{"weights_delta", dw}, {"bias_delta", db}},
+                                [=] { backward(false, true); }));
+  rows.add(
+      "fwd+bwd",
+      entry("ours", {{"out", y}, {"in_delta", dx}, {"weights_delta", dw}, {"bias_delta", db}}, [=] {
+        forward(client);
+        backward(true, true);
+      }));
+}
+
+}  // namespace
+
+std::unique_ptr<Peer> make_ours(int threads) {
+  return std::make_unique<Ours>(threads);
+}
+
+}  // namespace bench

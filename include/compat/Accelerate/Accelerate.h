@@ -1,0 +1,2 @@
+/* Stands in for the Accelerate framework: BNNS, and CBLAS where the system has one. */
+#include "../vecLib/vecLib.h"

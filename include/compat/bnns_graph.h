@@ -1,0 +1,1 @@
+#include "openbnns_forward.h"

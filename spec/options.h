@@ -1,0 +1,60 @@
+// What the command line asks for, which names it selects, and the count of what was found.
+#ifndef OPENBNNS_SPEC_OPTIONS_H
+#define OPENBNNS_SPEC_OPTIONS_H
+
+#include <cstdio>
+#include <string>
+
+#include "random.h"
+
+namespace spec {
+
+struct Options {
+  std::string mode;
+  std::string only_case;  // a full name, or the beginning of one
+  std::string filter;     // a part of layer/function/shape
+  bool quick = false;
+  bool json = false;
+
+  // Whether names that begin with `name` can be wanted.
+  bool selects(const std::string& name) const {
+    if (only_case.empty()) return true;
+    const size_t n = std::min(name.size(), only_case.size());
+    return name.compare(0, n, only_case, 0, n) == 0;
+  }
+  // Quick runs take a fixed sample, the same on every machine.
+  bool samples(const std::string& name, uint64_t one_of) const {
+    return !quick || !only_case.empty() || hash(name) % one_of == 0;
+  }
+};
+
+class Report {
+ public:
+  void pass() { ++passed_; }
+  void fail(const std::string& name, const std::string& what) {
+    ++failed_;
+    std::printf("%s: %s\n", name.c_str(), what.c_str());
+    std::fflush(stdout);
+  }
+  void refused() { ++refused_; }
+  int finish() const {
+    if (refused_) std::printf("%zu optional combinations refused\n", refused_);
+    std::printf("%zu passed, %zu failed\n", passed_, failed_);
+    return failed_ == 0 && passed_ > 0 ? 0 : 1;
+  }
+
+ private:
+  size_t passed_ = 0, failed_ = 0, refused_ = 0;
+};
+
+int run_test(const Options& options);
+int run_grad(const Options& options);
+int run_bench(const Options& options);
+int run_support(const Options& options);
+int run_list(const Options& options);
+
+// Names the case that is running, for the message of a crash.
+void set_current_name(const std::string& name);
+
+}  // namespace spec
+#endif

@@ -1,0 +1,33 @@
+// Creation and destruction of filters.
+#include "api/boundary.h"
+#include "core/filter.h"
+#include "layers/activation.h"
+#include "layers/fully_connected.h"
+
+using namespace bnns::impl;
+
+extern "C" {
+
+BNNSFilter BNNSFilterCreateLayerActivation(const BNNSLayerParametersActivation* layer_params,
+                                           const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerActivation",
+                          [&] { return make_activation_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerFullyConnected(const BNNSLayerParametersFullyConnected* layer_params,
+                                               const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerFullyConnected", [&] {
+    return make_fully_connected_filter(layer_params, filter_params);
+  });
+}
+
+void BNNSFilterDestroy(BNNSFilter filter) {
+  boundary::status("BNNSFilterDestroy", [&] { destroy_filter(filter); });
+}
+
+BNNSNDArrayDescriptor BNNSGetPointer(BNNSFilter filter, BNNSPointerSpecifier target) {
+  return boundary::value("BNNSGetPointer", BNNSNDArrayDescriptor{},
+                         [&] { return find_filter(filter).pointer(target); });
+}
+
+}  // extern "C"

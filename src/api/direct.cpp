@@ -1,0 +1,30 @@
+// Functions that work on the data of their descriptors, without a filter.
+#include "api/boundary.h"
+#include "layers/activation.h"
+#include "layers/copy.h"
+
+using namespace bnns::impl;
+
+extern "C" {
+
+int BNNSDirectApplyActivationBatch(const BNNSLayerParametersActivation* layer_params,
+                                   const BNNSFilterParameters* filter_params, size_t batch_size,
+                                   size_t in_stride, size_t out_stride) {
+  return boundary::status("BNNSDirectApplyActivationBatch", [&] {
+    apply_activation(layer_params, filter_params, batch_size, in_stride, out_stride);
+  });
+}
+
+int BNNSCopy(BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor* src,
+             const BNNSFilterParameters* filter_params) {
+  return boundary::status("BNNSCopy", [&] { copy_array(dest, src, filter_params); });
+}
+
+int BNNSTranspose(BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor* src, size_t axis0,
+                  size_t axis1, const BNNSFilterParameters* filter_params) {
+  return boundary::status("BNNSTranspose", [&] {
+    transpose_array(dest, src, axis0, axis1, filter_params);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,494 @@
+// The functions of the C API that no layer provides yet. Each one fails, writes nothing and says so
+// in the last error, so a program links today and learns at run time what is missing.
+// A layer that arrives takes its lines out of this file.
+
+#include <cstdint>
+
+#include "api/boundary.h"
+#include "openbnns/bnns.h"
+
+namespace boundary = bnns::impl::boundary;
+
+// ---- Convolution ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerConvolution(const BNNSLayerParametersConvolution*,
+                                                       const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerConvolution", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerTransposedConvolution(
+    const BNNSLayerParametersConvolution*, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerTransposedConvolution", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateConvolutionLayer(const BNNSImageStackDescriptor*,
+                                                       const BNNSImageStackDescriptor*,
+                                                       const BNNSConvolutionLayerParameters*,
+                                                       const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateConvolutionLayer", nullptr);
+}
+
+// ---- Pooling ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerPooling(const BNNSLayerParametersPooling*,
+                                                   const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerPooling", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreatePoolingLayer(const BNNSImageStackDescriptor*,
+                                                   const BNNSImageStackDescriptor*,
+                                                   const BNNSPoolingLayerParameters*,
+                                                   const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreatePoolingLayer", nullptr);
+}
+
+extern "C" int BNNSPoolingFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t,
+                                           size_t*, size_t) {
+  return boundary::not_implemented("BNNSPoolingFilterApplyBatch", -1);
+}
+
+extern "C" int BNNSPoolingFilterApplyBatchEx(BNNSFilter, size_t, const void*, size_t, void*, size_t,
+                                             BNNSDataType, void*, size_t) {
+  return boundary::not_implemented("BNNSPoolingFilterApplyBatchEx", -1);
+}
+
+extern "C" int BNNSPoolingFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t,
+                                                   BNNSNDArrayDescriptor*, size_t, const void*,
+                                                   size_t, BNNSNDArrayDescriptor*, size_t,
+                                                   BNNSNDArrayDescriptor*, const size_t*, size_t) {
+  return boundary::not_implemented("BNNSPoolingFilterApplyBackwardBatch", -1);
+}
+
+extern "C" int BNNSPoolingFilterApplyBackwardBatchEx(BNNSFilter, size_t, const void*, size_t,
+                                                     BNNSNDArrayDescriptor*, size_t, const void*,
+                                                     size_t, BNNSNDArrayDescriptor*, size_t,
+                                                     BNNSNDArrayDescriptor*, BNNSDataType,
+                                                     const void*, size_t) {
+  return boundary::not_implemented("BNNSPoolingFilterApplyBackwardBatchEx", -1);
+}
+
+// ---- Normalization ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerNormalization(BNNSFilterType,
+                                                         const BNNSLayerParametersNormalization*,
+                                                         const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerNormalization", nullptr);
+}
+
+extern "C" int BNNSNormalizationFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*,
+                                                 size_t, bool) {
+  return boundary::not_implemented("BNNSNormalizationFilterApplyBatch", -1);
+}
+
+extern "C" int BNNSNormalizationFilterApplyBackwardBatch(BNNSFilter, size_t, BNNSNDArrayDescriptor*,
+                                                         size_t, const void*, size_t,
+                                                         BNNSNDArrayDescriptor*, size_t,
+                                                         BNNSNDArrayDescriptor*,
+                                                         BNNSNDArrayDescriptor*) {
+  return boundary::not_implemented("BNNSNormalizationFilterApplyBackwardBatch", -1);
+}
+
+// ---- Fused filters ----
+
+extern "C" BNNSFilter BNNSFilterCreateFusedLayer(size_t, const BNNSFilterType*, const void**,
+                                                 const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateFusedLayer", nullptr);
+}
+
+extern "C" int BNNSFusedFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t,
+                                         bool) {
+  return boundary::not_implemented("BNNSFusedFilterApplyBatch", -1);
+}
+
+extern "C" int BNNSFusedFilterApplyMultiInputBatch(BNNSFilter, size_t, size_t, const void**,
+                                                   const size_t*, void*, size_t, bool) {
+  return boundary::not_implemented("BNNSFusedFilterApplyMultiInputBatch", -1);
+}
+
+extern "C" int BNNSFusedFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t,
+                                                 BNNSNDArrayDescriptor*, size_t, const void*,
+                                                 size_t, BNNSNDArrayDescriptor*, size_t,
+                                                 BNNSNDArrayDescriptor**) {
+  return boundary::not_implemented("BNNSFusedFilterApplyBackwardBatch", -1);
+}
+
+extern "C" int BNNSFusedFilterApplyBackwardMultiInputBatch(BNNSFilter, size_t, size_t, const void**,
+                                                           const size_t*, BNNSNDArrayDescriptor**,
+                                                           const size_t*, const void*, size_t,
+                                                           BNNSNDArrayDescriptor*, size_t,
+                                                           BNNSNDArrayDescriptor**) {
+  return boundary::not_implemented("BNNSFusedFilterApplyBackwardMultiInputBatch", -1);
+}
+
+// ---- Arithmetic ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerArithmetic(const BNNSLayerParametersArithmetic*,
+                                                      const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerArithmetic", nullptr);
+}
+
+extern "C" int BNNSArithmeticFilterApplyBatch(BNNSFilter, size_t, size_t, const void**,
+                                              const size_t*, void*, size_t) {
+  return boundary::not_implemented("BNNSArithmeticFilterApplyBatch", -1);
+}
+
+extern "C" int BNNSArithmeticFilterApplyBackwardBatch(BNNSFilter, size_t, size_t, const void**,
+                                                      const size_t*, BNNSNDArrayDescriptor**,
+                                                      const size_t*, const void*, size_t,
+                                                      BNNSNDArrayDescriptor*, size_t) {
+  return boundary::not_implemented("BNNSArithmeticFilterApplyBackwardBatch", -1);
+}
+
+// ---- Matrix multiply, tensor contraction, Gram ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(
+    const BNNSLayerParametersBroadcastMatMul*, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerBroadcastMatMul", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerTensorContraction(
+    const BNNSLayerParametersTensorContraction*, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerTensorContraction", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram*,
+                                                const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerGram", nullptr);
+}
+
+extern "C" int BNNSFilterApplyTwoInput(BNNSFilter, const void*, const void*, void*) {
+  return boundary::not_implemented("BNNSFilterApplyTwoInput", -1);
+}
+
+extern "C" int BNNSFilterApplyTwoInputBatch(BNNSFilter, size_t, const void*, size_t, const void*,
+                                            size_t, void*, size_t) {
+  return boundary::not_implemented("BNNSFilterApplyTwoInputBatch", -1);
+}
+
+extern "C" int BNNSFilterApplyBackwardTwoInputBatch(
+    BNNSFilter, size_t, const void*, size_t, BNNSNDArrayDescriptor*, size_t, const void*, size_t,
+    BNNSNDArrayDescriptor*, size_t, const void*, size_t, const BNNSNDArrayDescriptor*, size_t,
+    BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*) {
+  return boundary::not_implemented("BNNSFilterApplyBackwardTwoInputBatch", -1);
+}
+
+extern "C" ssize_t BNNSMatMulWorkspaceSize(bool, bool, float, const BNNSNDArrayDescriptor*,
+                                           const BNNSNDArrayDescriptor*,
+                                           const BNNSNDArrayDescriptor*,
+                                           const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSMatMulWorkspaceSize", ssize_t{-1});
+}
+
+extern "C" int BNNSMatMul(bool, bool, float, const BNNSNDArrayDescriptor*,
+                          const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, void*,
+                          const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSMatMul", -1);
+}
+
+extern "C" void BNNSDirectApplyBroadcastMatMul(bool, bool, float, const BNNSNDArrayDescriptor*,
+                                               const BNNSNDArrayDescriptor*,
+                                               const BNNSNDArrayDescriptor*,
+                                               const BNNSFilterParameters*) {
+  static_cast<void>(boundary::not_implemented("BNNSDirectApplyBroadcastMatMul", 0));
+}
+
+// ---- Permute, padding, resize, dropout, reduction, embedding, quantization ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*,
+                                                   const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerPermute", nullptr);
+}
+
+extern "C" int BNNSPermuteFilterApplyBackwardBatch(BNNSFilter, size_t, BNNSNDArrayDescriptor*,
+                                                   size_t, const BNNSNDArrayDescriptor*, size_t) {
+  return boundary::not_implemented("BNNSPermuteFilterApplyBackwardBatch", -1);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadding*,
+                                                   const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerPadding", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize*,
+                                                  const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerResize", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*,
+                                                   const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerDropout", nullptr);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction*,
+                                                     const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerReduction", nullptr);
+}
+
+extern "C" int BNNSDirectApplyReduction(const BNNSLayerParametersReduction*,
+                                        const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSDirectApplyReduction", -1);
+}
+
+extern "C" BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding*,
+                                                     const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerEmbedding", nullptr);
+}
+
+extern "C" int BNNSDirectApplyQuantizer(const BNNSLayerParametersQuantization*,
+                                        const BNNSFilterParameters*, size_t, size_t, size_t) {
+  return boundary::not_implemented("BNNSDirectApplyQuantizer", -1);
+}
+
+// ---- Loss ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerLoss(const void*, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerLoss", nullptr);
+}
+
+extern "C" int BNNSLossFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, const void*,
+                                        size_t, const void*, size_t, void*, BNNSNDArrayDescriptor*,
+                                        size_t) {
+  return boundary::not_implemented("BNNSLossFilterApplyBatch", -1);
+}
+
+extern "C" int BNNSLossFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t,
+                                                BNNSNDArrayDescriptor*, size_t, const void*, size_t,
+                                                const void*, size_t, const BNNSNDArrayDescriptor*,
+                                                size_t) {
+  return boundary::not_implemented("BNNSLossFilterApplyBackwardBatch", -1);
+}
+
+// ---- Multi-head attention ----
+
+extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(
+    const BNNSLayerParametersMultiheadAttention*, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSFilterCreateLayerMultiheadAttention", nullptr);
+}
+
+extern "C" int BNNSApplyMultiheadAttention(BNNSFilter, size_t, const void*, size_t, const void*,
+                                           size_t, const BNNSNDArrayDescriptor*, size_t,
+                                           const void*, size_t, void*, size_t,
+                                           const BNNSNDArrayDescriptor*, size_t*, void*, size_t*,
+                                           void*) {
+  return boundary::not_implemented("BNNSApplyMultiheadAttention", -1);
+}
+
+extern "C" int BNNSApplyMultiheadAttentionBackward(
+    BNNSFilter, size_t, const void*, size_t, BNNSMHAProjectionParameters*, const void*, size_t,
+    const BNNSNDArrayDescriptor*, size_t, BNNSMHAProjectionParameters*, const void*, size_t,
+    BNNSMHAProjectionParameters*, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
+    BNNSNDArrayDescriptor*, const void*, size_t, BNNSMHAProjectionParameters*, size_t, void*,
+    size_t*, void*) {
+  return boundary::not_implemented("BNNSApplyMultiheadAttentionBackward", -1);
+}
+
+// ---- LSTM ----
+
+extern "C" size_t BNNSComputeLSTMTrainingCacheCapacity(const BNNSLayerParametersLSTM*) {
+  return boundary::not_implemented("BNNSComputeLSTMTrainingCacheCapacity", SIZE_MAX);
+}
+
+extern "C" int BNNSDirectApplyLSTMBatchTrainingCaching(const BNNSLayerParametersLSTM*,
+                                                       const BNNSFilterParameters*, void*, size_t) {
+  return boundary::not_implemented("BNNSDirectApplyLSTMBatchTrainingCaching", -1);
+}
+
+extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
+                                                const BNNSLayerParametersLSTM*,
+                                                const BNNSFilterParameters*, const void*, size_t) {
+  return boundary::not_implemented("BNNSDirectApplyLSTMBatchBackward", -1);
+}
+
+// ---- Optimizers, clipping, norms ----
+
+extern "C" int BNNSOptimizerStep(BNNSOptimizerFunction, const void*, size_t,
+                                 BNNSNDArrayDescriptor**, const BNNSNDArrayDescriptor**,
+                                 BNNSNDArrayDescriptor**, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSOptimizerStep", -1);
+}
+
+extern "C" int BNNSClipByValue(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, float, float) {
+  return boundary::not_implemented("BNNSClipByValue", -1);
+}
+
+extern "C" int BNNSClipByNorm(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, float,
+                              uint32_t) {
+  return boundary::not_implemented("BNNSClipByNorm", -1);
+}
+
+extern "C" int BNNSClipByGlobalNorm(BNNSNDArrayDescriptor**, const BNNSNDArrayDescriptor**, size_t,
+                                    float, float) {
+  return boundary::not_implemented("BNNSClipByGlobalNorm", -1);
+}
+
+extern "C" int BNNSComputeNorm(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, BNNSNormType,
+                               uint32_t) {
+  return boundary::not_implemented("BNNSComputeNorm", -1);
+}
+
+extern "C" int BNNSComputeNormBackward(const void*, BNNSNDArrayDescriptor*, const void*,
+                                       const BNNSNDArrayDescriptor*, BNNSNormType, uint32_t) {
+  return boundary::not_implemented("BNNSComputeNormBackward", -1);
+}
+
+// ---- Direct tensor operations ----
+
+extern "C" int BNNSCompareTensor(const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
+                                 BNNSRelationalOperator, BNNSNDArrayDescriptor*) {
+  return boundary::not_implemented("BNNSCompareTensor", -1);
+}
+
+extern "C" int BNNSDirectApplyTopK(size_t, size_t, size_t, const BNNSNDArrayDescriptor*, size_t,
+                                   BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*, size_t,
+                                   const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSDirectApplyTopK", -1);
+}
+
+extern "C" int BNNSDirectApplyInTopK(size_t, size_t, size_t, const BNNSNDArrayDescriptor*, size_t,
+                                     const BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*,
+                                     size_t, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSDirectApplyInTopK", -1);
+}
+
+extern "C" int BNNSGather(size_t, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
+                          BNNSNDArrayDescriptor*, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSGather", -1);
+}
+
+extern "C" int BNNSScatter(size_t, BNNSReduceFunction, const BNNSNDArrayDescriptor*,
+                           const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
+                           const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSScatter", -1);
+}
+
+extern "C" int BNNSGatherND(const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
+                            BNNSNDArrayDescriptor*, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSGatherND", -1);
+}
+
+extern "C" int BNNSScatterND(BNNSReduceFunction, const BNNSNDArrayDescriptor*,
+                             const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
+                             const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSScatterND", -1);
+}
+
+extern "C" int BNNSTile(const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
+                        const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSTile", -1);
+}
+
+extern "C" int BNNSTileBackward(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
+                                const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSTileBackward", -1);
+}
+
+extern "C" int BNNSShuffle(BNNSShuffleType, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
+                           const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSShuffle", -1);
+}
+
+extern "C" int BNNSBandPart(int, int, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
+                            const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSBandPart", -1);
+}
+
+extern "C" int BNNSCropResize(const BNNSLayerParametersCropResize*, const BNNSNDArrayDescriptor*,
+                              const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
+                              const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSCropResize", -1);
+}
+
+extern "C" int BNNSCropResizeBackward(const BNNSLayerParametersCropResize*, BNNSNDArrayDescriptor*,
+                                      const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
+                                      const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSCropResizeBackward", -1);
+}
+
+// ---- Random generators ----
+
+extern "C" BNNSRandomGenerator BNNSCreateRandomGenerator(BNNSRandomGeneratorMethod,
+                                                         const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSCreateRandomGenerator", nullptr);
+}
+
+extern "C" BNNSRandomGenerator BNNSCreateRandomGeneratorWithSeed(BNNSRandomGeneratorMethod,
+                                                                 uint64_t,
+                                                                 const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSCreateRandomGeneratorWithSeed", nullptr);
+}
+
+// NULL is fine; no other handle can exist yet.
+extern "C" void BNNSDestroyRandomGenerator(BNNSRandomGenerator handle) {
+  if (handle != nullptr)
+    static_cast<void>(boundary::not_implemented("BNNSDestroyRandomGenerator", 0));
+}
+
+extern "C" size_t BNNSRandomGeneratorStateSize(BNNSRandomGenerator) {
+  return boundary::not_implemented("BNNSRandomGeneratorStateSize", size_t{0});
+}
+
+extern "C" int BNNSRandomGeneratorGetState(BNNSRandomGenerator, size_t, void*) {
+  return boundary::not_implemented("BNNSRandomGeneratorGetState", -1);
+}
+
+extern "C" int BNNSRandomGeneratorSetState(BNNSRandomGenerator, size_t, void*) {
+  return boundary::not_implemented("BNNSRandomGeneratorSetState", -1);
+}
+
+extern "C" int BNNSRandomFillUniformFloat(BNNSRandomGenerator, BNNSNDArrayDescriptor*, float,
+                                          float) {
+  return boundary::not_implemented("BNNSRandomFillUniformFloat", -1);
+}
+
+extern "C" int BNNSRandomFillUniformInt(BNNSRandomGenerator, BNNSNDArrayDescriptor*, int64_t,
+                                        int64_t) {
+  return boundary::not_implemented("BNNSRandomFillUniformInt", -1);
+}
+
+extern "C" int BNNSRandomFillNormalFloat(BNNSRandomGenerator, BNNSNDArrayDescriptor*, float,
+                                         float) {
+  return boundary::not_implemented("BNNSRandomFillNormalFloat", -1);
+}
+
+extern "C" int BNNSRandomFillCategoricalFloat(BNNSRandomGenerator, const BNNSNDArrayDescriptor*,
+                                              const BNNSNDArrayDescriptor*, bool) {
+  return boundary::not_implemented("BNNSRandomFillCategoricalFloat", -1);
+}
+
+// ---- Nearest neighbours ----
+
+extern "C" BNNSNearestNeighbors BNNSCreateNearestNeighbors(unsigned int, unsigned int, unsigned int,
+                                                           BNNSDataType,
+                                                           const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSCreateNearestNeighbors", nullptr);
+}
+
+// NULL is fine; no other handle can exist yet.
+extern "C" void BNNSDestroyNearestNeighbors(BNNSNearestNeighbors handle) {
+  if (handle != nullptr)
+    static_cast<void>(boundary::not_implemented("BNNSDestroyNearestNeighbors", 0));
+}
+
+extern "C" int BNNSNearestNeighborsLoad(BNNSNearestNeighbors, unsigned int, const void*) {
+  return boundary::not_implemented("BNNSNearestNeighborsLoad", -1);
+}
+
+extern "C" int BNNSNearestNeighborsGetInfo(BNNSNearestNeighbors, int, int*, void*) {
+  return boundary::not_implemented("BNNSNearestNeighborsGetInfo", -1);
+}
+
+// ---- Sparse weights ----
+
+extern "C" int BNNSNDArrayFullyConnectedSparsifySparseCOO(
+    const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
+    BNNSNDArrayDescriptor*, const BNNSSparsityParameters*, size_t, void*, size_t,
+    const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSNDArrayFullyConnectedSparsifySparseCOO", -1);
+}
+
+extern "C" int BNNSNDArrayFullyConnectedSparsifySparseCSR(
+    const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
+    const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*, const BNNSSparsityParameters*, size_t,
+    void*, size_t, const BNNSFilterParameters*) {
+  return boundary::not_implemented("BNNSNDArrayFullyConnectedSparsifySparseCSR", -1);
+}

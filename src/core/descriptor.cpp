@@ -1,0 +1,191 @@
+#include "core/descriptor.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "core/checked.h"
+
+namespace bnns::impl {
+namespace {
+
+constexpr size_t kPack = 32;
+
+void check_type(const BNNSNDArrayDescriptor& given, const char* field, const TypeInfo& type) {
+  if (type.kind == TypeClass::kIndexed) {
+    require(given.table_data != nullptr, field, ".table_data is NULL; ", type.name,
+            " needs a table of ", 1u << type.bits, " values");
+    const TypeInfo* table = find_type(given.table_data_type);
+    require(table != nullptr && table->kind == TypeClass::kFloat, field, ".table_data_type is ",
+            static_cast<uint32_t>(given.table_data_type), "; it must be a floating-point type");
+    require(reinterpret_cast<uintptr_t>(given.table_data) % table->bytes() == 0, field,
+            ".table_data is ", static_cast<const void*>(given.table_data),
+            "; it must be aligned to ", table->bytes(), " bytes");
+  }
+  if (type.is_integer()) {
+    require(given.data_scale - given.data_scale == 0, field, ".data_scale is ",
+            double{given.data_scale}, "; it must be finite");
+    require(given.data_bias - given.data_bias == 0, field, ".data_bias is ",
+            double{given.data_bias}, "; it must be finite");
+  }
+}
+
+Scaling scaling_of(const BNNSNDArrayDescriptor& given, const TypeInfo& type) {
+  Scaling scaling;
+  if (type.is_integer()) {
+    scaling.scale = given.data_scale == 0 ? 1 : given.data_scale;
+    scaling.bias = given.data_bias;
+  } else if (type.kind == TypeClass::kIndexed) {
+    scaling.table = given.table_data;
+    scaling.table_type = given.table_data_type;
+  }
+  return scaling;
+}
+
+// Strides in memory order: zeros replaced by the packed value, the rules on order and overlap.
+void resolve_strides(const BNNSNDArrayDescriptor& given, const char* field, Use use,
+                     Descriptor& result) {
+  View& view = result.view;
+  const LayoutInfo& layout = *result.layout;
+  size_t packed = 1;
+  for (size_t k = 0; k < view.rank; ++k) {
+    view.extent[k] = given.size[layout.pair[k]];
+    view.stride[k] = given.stride[k] == 0 ? packed : given.stride[k];
+    if (k > 0) {
+      require(view.stride[k] >= view.stride[k - 1], field, ".stride[", k, "] is ", view.stride[k],
+              ", below stride[", k - 1, "], which is ", view.stride[k - 1],
+              "; strides must not decrease");
+      require(use == Use::kInput || view.extent[k] == 1 || view.stride[k] >= packed, field,
+              ".stride[", k, "] is ", view.stride[k], ", but the axes below it take ", packed,
+              " values; elements of an output must not overlap");
+    }
+    packed = checked_mul(view.stride[k], view.extent[k], field);
+  }
+}
+
+void resolve_span(const char* field, Descriptor& result) {
+  View& view = result.view;
+  view.count = 1;
+  view.span = 1;
+  for (size_t k = 0; k < view.rank; ++k) {
+    view.count = checked_mul(view.count, view.extent[k], field);
+    view.span = checked_add(view.span, checked_mul(view.extent[k] - 1, view.stride[k], field), field);
+  }
+  if (result.layout->packed32) {
+    // Contiguous whatever the strides say; the last block of output channels is filled up to 32.
+    const size_t channels = result.size[3];
+    view.span = checked_mul(checked_mul(div_up(channels, kPack), kPack, field),
+                            view.count / channels, field);
+  }
+  const size_t bytes = checked_mul(view.span, div_up(result.type->bits, 8), field);
+  require(bytes <= static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max()), field, " spans ",
+          bytes, " bytes; that is more than an address space");
+}
+
+}  // namespace
+
+size_t Descriptor::logical_stride(size_t i) const {
+  for (size_t k = 0; k < view.rank; ++k) {
+    if (layout->pair[k] == layout->tuple[i]) return view.stride[k];
+  }
+  return 0;
+}
+
+Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field, Use use) {
+  Descriptor result;
+  result.layout = find_layout(given.layout);
+  require(result.layout != nullptr, field, ".layout is ", static_cast<uint32_t>(given.layout),
+          "; that is no BNNSDataLayout");
+  result.type = find_type(given.data_type);
+  require(result.type != nullptr, field, ".data_type is ", static_cast<uint32_t>(given.data_type),
+          "; that is no BNNSDataType");
+  check_type(given, field, *result.type);
+  result.view.rank = result.layout->rank;
+  for (size_t k = 0; k < result.view.rank; ++k) {
+    require(given.size[k] > 0, field, ".size[", k, "] is 0; it must be at least 1");
+    result.size[k] = given.size[k];
+    result.given_stride_[k] = given.stride[k];
+  }
+  if (result.layout->packed32) {
+    require(given.stride[0] <= 1, field, ".stride[0] is ", given.stride[0],
+            "; packed weights are contiguous, it must be 0 or 1");
+  }
+  resolve_strides(given, field, use, result);
+  resolve_span(field, result);
+  result.view.data = given.data;
+  result.view.type = given.data_type;
+  result.view.scaling = scaling_of(given, *result.type);
+  result.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
+  return result;
+}
+
+bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& frozen) {
+  if (given.layout != frozen.layout->layout || given.data_type != frozen.type->type) return false;
+  bool equal = frozen.type->kind == TypeClass::kFloat;
+  for (size_t k = 0; k < frozen.layout->rank; ++k) {
+    equal &= given.size[k] == frozen.size[k];
+    equal &= given.stride[k] == frozen.given_stride_[k];
+  }
+  return equal;
+}
+
+Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field, const Descriptor& frozen,
+                      const char* frozen_field, Use use) {
+  require(given.flags == BNNSNDArrayFlagBackpropSet ||
+              given.flags == BNNSNDArrayFlagBackpropAccumulate || use == Use::kInput,
+          field, ".flags is ", static_cast<uint32_t>(given.flags), "; that is no BNNSNDArrayFlags");
+  Descriptor result;
+  if (is_written_like(given, frozen)) {
+    result = frozen;
+    result.view.data = given.data;
+    result.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
+    // What was an input at creation may have overlapping elements.
+    if (use == Use::kOutput && frozen.view.span < frozen.view.count)
+      result = read_descriptor(given, field, use);
+  } else {
+    result = read_descriptor(given, field, use);
+    const bool same_layout = result.layout == frozen.layout;
+    bool equal = result.view.count == frozen.view.count;
+    for (size_t k = 0; same_layout && k < frozen.rank(); ++k)
+      equal &= result.size[k] == frozen.size[k];
+    if (!equal) {
+      fail(field, " is ", describe(result), ", but ", frozen_field, " is ", describe(frozen),
+           "; they must have the same elements");
+    }
+    require_plain_layout(result, field);
+  }
+  require(result.view.is_float(), field, ".data_type is ", result.type->name,
+          "; gradients are Float32");
+  require_data(result.view.data, result.view.type, field);
+  return result;
+}
+
+Text describe(const Descriptor& descriptor) {
+  Text text(descriptor.layout->name, " {");
+  for (size_t k = 0; k < descriptor.rank(); ++k) {
+    text.add(k == 0 ? "" : ", ");
+    text.add(descriptor.size[k]);
+  }
+  text.add('}');
+  return text;
+}
+
+void require_plain_layout(const Descriptor& descriptor, const char* field) {
+  require(!descriptor.layout->packed32 && !descriptor.layout->opaque, field, ".layout is ",
+          descriptor.layout->name, "; it must be a plain array here");
+}
+
+void require_batch_of_many(const View& sample, size_t batch, size_t batch_stride,
+                           const char* name) {
+  const size_t step = batch_stride == 0 ? sample.span : batch_stride;
+  require(step >= sample.span || step <= sample.inner_stride() / batch, name, " is ", step,
+          ", but one sample spans ", sample.span, " values; samples must not overlap");
+  size_t bytes;
+  const bool fits = !__builtin_mul_overflow(batch - 1, step, &bytes) &&
+                    !__builtin_add_overflow(bytes, sample.span, &bytes) &&
+                    !__builtin_mul_overflow(bytes, sizeof(int64_t), &bytes) &&
+                    bytes <= static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max());
+  require(fits, "batch_size is ", batch, " with ", name, " ", step,
+          "; the batch is larger than an address space");
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,83 @@
+#include "core/filter.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include "core/log.h"
+#include "core/platform.h"
+#include "core/thread_pool.h"
+
+namespace bnns::impl {
+namespace {
+
+constexpr uint32_t kKnownFlags = BNNSFlagsUseClientPtr;
+
+std::atomic<size_t> chosen_threads{0};
+
+size_t initial_threads() {
+  const char* wish = std::getenv("OPENBNNS_THREADS");
+  if (wish != nullptr && *wish != '\0') {
+    char* end = nullptr;
+    const unsigned long long n = std::strtoull(wish, &end, 10);
+    if (*end == '\0' && *wish != '-' && n >= 1 && n <= ThreadPool::kMaxThreads) return n;
+    const Text text("OPENBNNS_THREADS is \"", wish, "\"; it must be a number from 1 to ",
+                    ThreadPool::kMaxThreads, "; it is ignored");
+    log_message(OpenBNNSLogLevelError, text.c_str());
+  }
+  return std::min(platform::core_count(), ThreadPool::kMaxThreads);
+}
+
+}  // namespace
+
+void set_default_threads(size_t threads) {
+  require(threads <= ThreadPool::kMaxThreads, "n_threads is ", threads, "; it must be at most ",
+          ThreadPool::kMaxThreads);
+  chosen_threads.store(threads, std::memory_order_relaxed);
+}
+
+size_t default_threads() {
+  static const size_t initial = initial_threads();
+  const size_t chosen = chosen_threads.load(std::memory_order_relaxed);
+  return chosen == 0 ? initial : chosen;
+}
+
+FilterOptions::FilterOptions(const BNNSFilterParameters* parameters)
+    : memory(parameters), threads(default_threads()), use_client_pointer(false) {
+  if (parameters == nullptr) return;
+  require((parameters->flags & ~kKnownFlags) == 0, "filter_params->flags is ", parameters->flags,
+          "; only BNNSFlagsUseClientPtr (", kKnownFlags, ") is known");
+  require(parameters->n_threads <= ThreadPool::kMaxThreads, "filter_params->n_threads is ",
+          parameters->n_threads, "; it must be at most ", ThreadPool::kMaxThreads);
+  use_client_pointer = (parameters->flags & BNNSFlagsUseClientPtr) != 0;
+  if (parameters->n_threads != 0) threads = parameters->n_threads;
+}
+
+void Filter::apply(const ForwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
+void Filter::apply_backward(const BackwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
+BNNSNDArrayDescriptor Filter::pointer(BNNSPointerSpecifier) {
+  fail("filter is ", kind_, "; only activation filters have pointers");
+}
+
+void Filter::reserve(size_t, size_t) { ThreadPool::instance().start(threads_); }
+
+void fail_no_filter(const void* handle) {
+  require(handle != nullptr, "filter is NULL");
+  fail("filter is ", handle, "; that is no live filter (destroyed, or never made)");
+}
+
+void destroy_filter(void* handle) {
+  if (handle == nullptr) return;
+  auto* filter = static_cast<Filter*>(handles().remove(HandleKind::kFilter, handle));
+  if (filter == nullptr) fail_no_filter(handle);
+  const Memory memory = filter->memory();
+  filter->~Filter();
+  memory.release(filter);
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,102 @@
+// Base of all filters, and how they come to life: make_filter() places the object into memory of
+// the client's hooks and registers its handle; destroy_filter() undoes both.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include "core/handle.h"
+#include "core/memory.h"
+#include "openbnns/bnns.h"
+
+namespace bnns::impl {
+
+// What a creator reads from BNNSFilterParameters (NULL: all defaults).
+struct FilterOptions {
+  explicit FilterOptions(const BNNSFilterParameters* parameters);
+
+  Memory memory;
+  size_t threads;           // resolved: never 0
+  bool use_client_pointer;  // BNNSFlagsUseClientPtr
+};
+
+// Threads for n_threads == 0: OpenBNNSSetDefaultThreads, OPENBNNS_THREADS or the core count.
+void set_default_threads(size_t threads);
+size_t default_threads();
+
+struct ForwardArgs {
+  size_t batch;
+  const void* in;
+  size_t in_stride;
+  void* out;
+  size_t out_stride;
+};
+
+struct BackwardArgs {
+  size_t batch;
+  const void* in;
+  size_t in_stride;
+  BNNSNDArrayDescriptor* in_delta;
+  size_t in_delta_stride;
+  const void* out;
+  size_t out_stride;
+  const BNNSNDArrayDescriptor* out_delta;
+  size_t out_delta_stride;
+  BNNSNDArrayDescriptor* weights_delta;
+  BNNSNDArrayDescriptor* bias_delta;
+};
+
+class Filter {
+ public:
+  // `kind` is the word for messages, e.g. "an activation filter".
+  Filter(const char* kind, const FilterOptions& options)
+      : kind_(kind), memory_(options.memory), threads_(options.threads) {}
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+  virtual ~Filter() = default;
+
+  // Each throws "does not accept this call" unless the layer overrides it.
+  virtual void apply(const ForwardArgs& args);
+  virtual void apply_backward(const BackwardArgs& args);
+  virtual BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target);
+
+  // Allocates now what applies of this size would allocate later.
+  virtual void reserve(size_t batch, size_t callers);
+
+  const char* kind() const { return kind_; }
+  const Memory& memory() const { return memory_; }
+  size_t threads() const { return threads_; }
+
+ private:
+  const char* kind_;
+  Memory memory_;
+  size_t threads_;
+};
+
+[[noreturn]] void fail_no_filter(const void* handle);
+
+// Throws if the handle is not that of a live filter.
+inline Filter& find_filter(const void* handle) {
+  void* object = handles().find(HandleKind::kFilter, handle);
+  if (object == nullptr) [[unlikely]] fail_no_filter(handle);
+  return *static_cast<Filter*>(object);
+}
+void destroy_filter(void* handle);
+
+template <class Layer, class... Arguments>
+BNNSFilter make_filter(const FilterOptions& options, Arguments&&... arguments) {
+  static_assert(alignof(Layer) <= kAlignment);
+  void* block = options.memory.allocate(sizeof(Layer));
+  Filter* filter = nullptr;
+  try {
+    filter = new (block) Layer(options, std::forward<Arguments>(arguments)...);
+    return handles().insert(HandleKind::kFilter, filter);
+  } catch (...) {
+    if (filter != nullptr) filter->~Filter();
+    options.memory.release(block);
+    throw;
+  }
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,79 @@
+// Working memory of a filter that concurrent callers must not share. A caller takes a set that
+// nobody uses, or makes one; sets are kept for the next caller. Lock-free: an array of slots, each
+// empty or holding an idle set.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <new>
+
+#include "core/memory.h"
+
+namespace bnns::impl {
+
+template <class Set>
+class LeasePool {
+ public:
+  static constexpr size_t kSlots = 32;
+
+  explicit LeasePool(const Memory& memory) : memory_(memory) {}
+  ~LeasePool() {
+    for (auto& slot : slots_) destroy(slot.load(std::memory_order_relaxed));
+  }
+
+  class Lease {
+   public:
+    Lease(LeasePool& pool, Set* set) : pool_(&pool), set_(set) {}
+    Lease(Lease&& other) noexcept : pool_(other.pool_), set_(other.set_) { other.set_ = nullptr; }
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (set_ != nullptr) pool_->give_back(set_);
+    }
+    Set* operator->() const { return set_; }
+    Set& operator*() const { return *set_; }
+
+   private:
+    LeasePool* pool_;
+    Set* set_;
+  };
+
+  Lease take() {
+    for (auto& slot : slots_) {
+      if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+      Set* set = slot.exchange(nullptr, std::memory_order_acquire);
+      if (set != nullptr) return Lease(*this, set);
+    }
+    return Lease(*this, new (memory_.allocate(sizeof(Set))) Set());
+  }
+
+  // Makes `count` sets exist and calls prepare(set) on each.
+  template <class Prepare>
+  void reserve(size_t count, const Prepare& prepare) {
+    if (count == 0) return;
+    Lease lease = take();
+    prepare(*lease);
+    reserve(count - 1, prepare);
+  }
+
+ private:
+  void give_back(Set* set) noexcept {
+    for (auto& slot : slots_) {
+      Set* empty = nullptr;
+      if (slot.compare_exchange_strong(empty, set, std::memory_order_release,
+                                       std::memory_order_relaxed))
+        return;
+    }
+    destroy(set);
+  }
+  void destroy(Set* set) noexcept {
+    if (set == nullptr) return;
+    set->~Set();
+    memory_.release(set);
+  }
+
+  Memory memory_;
+  std::array<std::atomic<Set*>, kSlots> slots_{};
+};
+
+}  // namespace bnns::impl

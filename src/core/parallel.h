@@ -1,0 +1,34 @@
+// parallel_for over fixed grains. The number and content of the grains depend on the problem alone,
+// so results have the same bits for any number of threads. Below kSerialNanoseconds of work no
+// thread is woken: a hand-off costs 1 to 20 us.
+#pragma once
+
+#include <cstddef>
+
+#include "core/thread_pool.h"
+
+namespace bnns::impl {
+
+constexpr double kSerialNanoseconds = 20000;
+
+// Threads worth using for a job of about `nanoseconds` on one core.
+inline size_t useful_threads(size_t threads, double nanoseconds) {
+  return nanoseconds < kSerialNanoseconds ? 1 : threads;
+}
+
+// body(grain, worker) for every grain; must not throw.
+template <class Body>
+void parallel_for(size_t threads, size_t grains, const Body& body) {
+  if (threads <= 1 || grains <= 1) {
+    for (size_t grain = 0; grain < grains; ++grain) body(grain, size_t{0});
+    return;
+  }
+  ThreadPool::instance().run(
+      threads, grains,
+      [](void* context, size_t grain, size_t worker) {
+        (*static_cast<const Body*>(context))(grain, worker);
+      },
+      const_cast<Body*>(&body));
+}
+
+}  // namespace bnns::impl

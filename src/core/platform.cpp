@@ -1,0 +1,42 @@
+#include "core/platform.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <thread>
+
+namespace bnns::impl::platform {
+
+void* reserve(size_t bytes) noexcept {
+  void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return range == MAP_FAILED ? nullptr : range;
+}
+
+void after_fork_in_child(void (*in_child)()) noexcept {
+  pthread_atfork(nullptr, nullptr, in_child);
+}
+
+void spin_pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+size_t core_count() noexcept {
+#if defined(__linux__)
+  // The cores this process may use, not those of the machine: containers and taskset count.
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    const int count = CPU_COUNT(&set);
+    if (count > 0) return static_cast<size_t>(count);
+  }
+#endif
+  const unsigned count = std::thread::hardware_concurrency();
+  return count == 0 ? 1 : count;
+}
+
+}  // namespace bnns::impl::platform

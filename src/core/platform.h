@@ -1,0 +1,20 @@
+// The only home of code that differs between operating systems.
+#pragma once
+
+#include <cstddef>
+
+namespace bnns::impl::platform {
+
+// Reserves zero-filled address space that is never given back; pages appear when first touched.
+// nullptr if there is none.
+void* reserve(size_t bytes) noexcept;
+
+// Runs `in_child` in the child after every fork() of the process.
+void after_fork_in_child(void (*in_child)()) noexcept;
+
+// Tells the core that this thread only waits for another one.
+void spin_pause() noexcept;
+
+size_t core_count() noexcept;
+
+}  // namespace bnns::impl::platform

@@ -1,0 +1,67 @@
+// The library's worker threads. A job is a number of grains; the caller and the workers claim them
+// from one counter. The caller works too and never waits for a worker that has not started: when
+// the grains run out it closes the job and waits only for those inside. Workers spin briefly after
+// a job, then sleep. A second caller, or a grain that starts a job itself, runs serially.
+// Which thread runs a grain is open, what a grain computes is not: results never depend on it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace bnns::impl {
+
+class ThreadPool {
+ public:
+  static constexpr size_t kMaxThreads = 256;
+
+  // body(context, grain, worker): worker 0 is the caller, others are below `threads`.
+  using Body = void (*)(void* context, size_t grain, size_t worker);
+
+  static ThreadPool& instance();
+
+  void run(size_t threads, size_t grains, Body body, void* context);
+
+  // Starts workers for jobs of `threads` threads; fewer if the system refuses.
+  void start(size_t threads) noexcept;
+
+ private:
+  // One word so that "is it open, may I enter" and "who is inside" are decided together.
+  struct State {
+    uint16_t inside;      // workers in the job
+    uint16_t places;      // workers that may still enter; the place taken is the worker's index
+    uint32_t epoch_open;  // job number * 2 + (1 while open)
+  };
+  static uint64_t pack(State s) {
+    return uint64_t{s.epoch_open} << 32 | uint64_t{s.places} << 16 | s.inside;
+  }
+  static State unpack(uint64_t w) {
+    return {.inside = static_cast<uint16_t>(w),
+            .places = static_cast<uint16_t>(w >> 16),
+            .epoch_open = static_cast<uint32_t>(w >> 32)};
+  }
+
+  void work(size_t index) noexcept;
+  uint32_t wait_for_job(uint32_t seen, bool may_spin) noexcept;
+  bool enter(uint32_t epoch_open, size_t* worker) noexcept;
+  void run_grains(size_t worker) noexcept;
+  void close_job() noexcept;
+
+  std::atomic<bool> busy_{false};
+  std::atomic<uint64_t> state_{0};
+
+  // The job; written before it is opened, read by those inside.
+  Body body_ = nullptr;
+  void* context_ = nullptr;
+  size_t grains_ = 0;
+  alignas(64) std::atomic<size_t> next_{0};
+
+  alignas(64) std::atomic<size_t> sleepers_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<size_t> workers_{0};
+};
+
+}  // namespace bnns::impl

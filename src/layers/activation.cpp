@@ -1,0 +1,406 @@
+// The stand-alone activation filter: y = f(x), dx = f'(x or y) dy, and the gradient of a trainable
+// slope, dalpha = sum over x < 0 of dy x. Input and output have equal counts; elements pair up in
+// the order of memory, so that differing layouts reshape and differing types convert.
+#include "layers/activation.h"
+
+#include <atomic>
+#include <cmath>
+
+#include "core/descriptor.h"
+#include "core/parallel.h"
+#include "layers/integer_constants.h"
+#include "ops/move.h"
+#include "ops/softmax/softmax.h"
+
+namespace bnns::impl {
+namespace {
+
+constexpr BNNSActivationFunction kIdentity = BNNSActivationFunctionIdentity;
+
+struct ActivationProblem {
+  const ActivationRow* row;
+  Descriptor in, out;
+  uint32_t axis_flags;
+  size_t channels = 1;
+  size_t plane = 1;  // elements of a channel, consecutive in memory order
+};
+
+void check_channels(const BNNSLayerParametersActivation& p, ActivationProblem& problem) {
+  const ActivationRow& row = *problem.row;
+  if (row.kind != ActivationClass::kChannel && row.kind != ActivationClass::kInteger) return;
+  const bool image = p.i_desc.layout == BNNSDataLayoutImageCHW;
+  if (image) {
+    problem.channels = problem.in.size[2];
+    problem.plane = problem.in.size[0] * problem.in.size[1];
+  } else if (row.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
+    require(problem.in.rank() == 1, "i_desc.layout is ", problem.in.layout->name,
+            "; ", row.name, " needs ImageCHW or a vector");
+    problem.channels = problem.in.size[0];
+  } else {
+    require(row.kind == ActivationClass::kInteger, "i_desc.layout is ", problem.in.layout->name,
+            "; ", row.name, " needs ImageCHW");
+  }
+}
+
+void check_types(const ActivationProblem& problem) {
+  const TypeInfo &in = *problem.in.type, &out = *problem.out.type;
+  if (problem.row->kind == ActivationClass::kInteger) {
+    require(in.is_integer() && in.bytes() > 0, "i_desc.data_type is ", in.name, "; ",
+            problem.row->name, " needs an integer type");
+    require(out.is_integer() && out.bytes() > 0, "o_desc.data_type is ", out.name, "; ",
+            problem.row->name, " needs an integer type");
+  }
+  require(can_write(out), "o_desc.data_type is ", out.name, "; it cannot be written");
+}
+
+ActivationProblem read(const BNNSLayerParametersActivation* p) {
+  require(p != nullptr, "layer_params is NULL");
+  ActivationProblem problem = {.row = &read_activation(p->activation),
+                               .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
+                               .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
+                               .axis_flags = p->axis_flags};
+  require_plain_layout(problem.in, "i_desc");
+  require_plain_layout(problem.out, "o_desc");
+  if (problem.in.view.count != problem.out.view.count) {
+    fail("i_desc is ", describe(problem.in), ", o_desc is ", describe(problem.out),
+         "; they must have the same number of elements");
+  }
+  check_channels(*p, problem);
+  check_types(problem);
+  if (problem.row->kind == ActivationClass::kAxis) {
+    const uint32_t known = (2u << problem.in.rank()) - 1;
+    require((p->axis_flags & ~known) == 0, "axis_flags is ", p->axis_flags, "; i_desc has ",
+            problem.in.rank(), " axes and the batch, so that only bits of ", known, " may be set");
+    if (problem.axis_flags == 0) problem.axis_flags = 1;
+  }
+  return problem;
+}
+
+// The axes of `like` with the strides of another tensor of the same count, plus the batch.
+void set_strides(SoftmaxAxes& axes, size_t tensor, const View& like, const View& view, size_t batch,
+                 size_t batch_stride, const char* field) {
+  bool same = view.rank == like.rank;
+  for (size_t k = 0; same && k < like.rank; ++k) same = view.extent[k] == like.extent[k];
+  if (!same && !view.is_dense()) {
+    fail_unsupported(field, " has other axes than i_desc and is not contiguous; softmax needs one "
+                     "or the other");
+  }
+  size_t packed = 1;
+  for (size_t k = 0; k < like.rank; ++k) {
+    axes.stride[tensor][k] = same ? view.stride[k] : packed;
+    packed *= like.extent[k];
+  }
+  axes.extent[like.rank] = batch;
+  axes.stride[tensor][like.rank] = batch_stride == 0 ? view.span : batch_stride;
+}
+
+bool same_place(const View& a, const View& b) {
+  bool same = a.data == b.data && a.type == b.type && a.rank == b.rank &&
+              a.scaling.is_plain() && b.scaling.is_plain();
+  for (size_t k = 0; same && k < a.rank; ++k)
+    same = a.extent[k] == b.extent[k] && a.stride[k] == b.stride[k];
+  return same;
+}
+
+// Element-wise work may run in place, but only exactly in place.
+void require_apart_or_same(const View& a, const char* a_name, const View& b, const char* b_name) {
+  const Range first = range_of(a, a.data, 1, 0), second = range_of(b, b.data, 1, 0);
+  require(!overlap(first, second) || same_place(a, b), a_name, " and ", b_name,
+          " overlap in memory; they must be separate, or the same with equal strides");
+}
+
+BNNSNDArrayDescriptor float_vector(size_t size, float* data) {
+  BNNSNDArrayDescriptor d = {};
+  d.layout = BNNSDataLayoutVector;
+  d.size[0] = size;
+  d.data_type = BNNSDataTypeFloat32;
+  d.data = data;
+  d.data_scale = 1;
+  return d;
+}
+
+class ActivationFilter final : public Filter {
+ public:
+  ActivationFilter(const FilterOptions& options, const ActivationProblem& problem,
+                   const BNNSActivation& activation);
+
+  void apply(const ForwardArgs& args) override;
+  void apply_backward(const BackwardArgs& args) override;
+  BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target) override;
+
+ private:
+  ElementRun run() const { return {.convert = convert_, .alpha = alpha_, .threads = threads()}; }
+  SoftmaxRun softmax_run() const {
+    return {.kernels = softmax_, .convert = convert_, .gumbel = gumbel_, .threads = threads()};
+  }
+  bool per_channel() const { return problem_.row->kind == ActivationClass::kChannel; }
+  SoftmaxAxes axes() const;
+  SoftmaxKind softmax_kind() const {
+    return problem_.row->function == BNNSActivationFunctionSoftmax ? SoftmaxKind::kSoftmax
+                                                                   : SoftmaxKind::kLogSoftmax;
+  }
+  bool slope_known_from_output() const;
+  Slope choose_slope(const BackwardArgs& args) const;
+  void apply_axes(const ForwardArgs& args);
+  void backward_axes(const BackwardArgs& args, Slope slope, const Descriptor& dx,
+                     const Descriptor& dy);
+  void backward_alpha(const BackwardArgs& args, const View& x, const View& dy, const View* dx);
+
+  ActivationProblem problem_;
+  bool flat_;  // element-wise on contiguous Float32: no views are needed
+  ElementActivation function_;
+  const ConvertKernels* convert_ = convert_kernels();
+  const AlphaKernels* alpha_ = alpha_kernels();
+  const SoftmaxKernels* softmax_ = softmax_kernels();
+  ForwardKernel gumbel_ = forward_kernels()[BNNSActivationFunctionGumbel];
+  Array<float> alphas_;       // per channel
+  Descriptor alpha_desc_;     // what weights_delta must look like
+  IntegerConstants integer_;
+  std::atomic<uint64_t> stream_;  // of random numbers, a new one per call
+};
+
+std::atomic<uint64_t> next_stream{1};
+
+ActivationFilter::ActivationFilter(const FilterOptions& options, const ActivationProblem& problem,
+                                   const BNNSActivation& activation)
+    : Filter("an activation filter", options),
+      problem_(problem),
+      flat_(problem.row->kind == ActivationClass::kElement && problem.in.view.is_dense() &&
+            problem.in.view.is_float() && problem.out.view.is_dense() &&
+            problem.out.view.is_float()),
+      function_(*problem.row, parameters_of(activation)),
+      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32) {
+  if (per_channel()) {
+    alphas_ = Array<float>(options.memory, problem.channels);
+    std::fill_n(alphas_.data(), problem.channels, activation.alpha);
+  }
+  if (problem.row->kind == ActivationClass::kInteger) {
+    integer_ = IntegerConstants(options, activation, problem.channels, problem.plane);
+  }
+  const size_t slopes = per_channel() ? problem.channels : 1;
+  alpha_desc_ = read_descriptor(float_vector(slopes, nullptr), "alpha", Use::kInput);
+}
+
+void ActivationFilter::apply(const ForwardArgs& args) {
+  if (args.batch == 0) return;
+  const View &in = problem_.in.view, &out = problem_.out.view;
+  require_data(args.in, in.type, "in");
+  require_data(args.out, out.type, "out");
+  require_batch(in, args.batch, args.in_stride, "in_stride");
+  require_batch(out, args.batch, args.out_stride, "out_stride");
+  const bool packed = args.batch == 1 || ((args.in_stride == 0 || args.in_stride == in.span) &&
+                                          (args.out_stride == 0 || args.out_stride == out.span));
+  if (flat_ && packed) {
+    const size_t n = in.count * args.batch;
+    const auto* x = static_cast<const float*>(args.in);
+    auto* y = static_cast<float*>(args.out);
+    require(x == y || x + n <= y || y + n <= x,
+            "in and out overlap in memory; they must be separate, or the same");
+    if (static_cast<double>(n) * function_.row().nanoseconds < kSerialNanoseconds || threads() == 1)
+      return function_.forward(x, y, n);
+  }
+  const View x = batched(in, args.in, args.batch, args.in_stride);
+  const View y = batched(out, args.out, args.batch, args.out_stride);
+  require_apart_or_same(x, "in", y, "out");
+  switch (problem_.row->kind) {
+    case ActivationClass::kElement:
+      if (problem_.row->function == kIdentity) return run_move(*convert_, threads(), x, y);
+      return run_forward(run(), function_, x, y);
+    case ActivationClass::kChannel:
+      return run_forward_channels(run(), function_, alphas_.data(), problem_.channels,
+                                  problem_.plane, x, y);
+    case ActivationClass::kAxis:
+      return apply_axes(args);
+    case ActivationClass::kInteger:
+      return run_integer_linear(integer_.function(), threads(), x, y);
+    case ActivationClass::kRandom:
+      return run_gumbel(run(), function_, stream_.fetch_add(1, std::memory_order_relaxed), y);
+  }
+}
+
+SoftmaxAxes ActivationFilter::axes() const {
+  const View& in = problem_.in.view;
+  SoftmaxAxes axes;
+  axes.rank = in.rank + 1;
+  for (size_t k = 0; k < in.rank; ++k) {
+    axes.extent[k] = in.extent[k];
+    axes.reduced[k] = (problem_.axis_flags >> problem_.in.layout->pair[k] & 1) != 0;
+  }
+  axes.reduced[in.rank] = (problem_.axis_flags >> in.rank & 1) != 0;
+  return axes;
+}
+
+void ActivationFilter::apply_axes(const ForwardArgs& args) {
+  const View &in = problem_.in.view, &out = problem_.out.view;
+  SoftmaxAxes axes = this->axes();
+  set_strides(axes, 0, in, in, args.batch, args.in_stride, "i_desc");
+  set_strides(axes, 1, in, out, args.batch, args.out_stride, "o_desc");
+  set_strides(axes, 2, in, in, args.batch, args.in_stride, "i_desc");
+  collapse(axes);
+  const SoftmaxTensor x = {const_cast<void*>(args.in), in.type, in.scaling};
+  const SoftmaxTensor y = {args.out, out.type, out.scaling};
+  if (problem_.row->function == BNNSActivationFunctionGumbelMax) {
+    const ActivationParameters& p = function_.parameters();
+    run_gumbel_max(softmax_run(), axes, p.alpha, p.beta,
+                   stream_.fetch_add(1, std::memory_order_relaxed), x, y);
+  } else {
+    run_softmax(softmax_run(), softmax_kind(), axes, x, y);
+  }
+}
+
+bool ActivationFilter::slope_known_from_output() const {
+  if (!problem_.row->from_output) return false;
+  bool known = slope_from_output(*problem_.row, function_.parameters());
+  for (size_t c = 0; per_channel() && c < problem_.channels; ++c) known &= alphas_[c] > 0;
+  return known;
+}
+
+Slope ActivationFilter::choose_slope(const BackwardArgs& args) const {
+  const char* name = problem_.row->name;
+  require(problem_.row->from_input, "activation is ", name, "; it has no gradient");
+  // Not injective: x is better where it is given.
+  const bool prefer_input =
+      problem_.row->function == BNNSActivationFunctionGELUApproximationSigmoid && args.in != nullptr;
+  if (args.out != nullptr && !prefer_input && slope_known_from_output()) return Slope::kFromOutput;
+  require(args.in != nullptr, "in is NULL; the gradient of ", name,
+          args.out == nullptr ? " needs in or out" : " with these parameters cannot be had from out");
+  return Slope::kFromInput;
+}
+
+void ActivationFilter::apply_backward(const BackwardArgs& args) {
+  const auto wanted = [](const BNNSNDArrayDescriptor* d) { return d != nullptr && d->data != nullptr; };
+  const bool want_x = wanted(args.in_delta), want_alpha = wanted(args.weights_delta);
+  require(!wanted(args.bias_delta), "bias_delta is given; an activation filter has no bias");
+  if (!want_x && !want_alpha) return;
+  const bool has_slope = problem_.row->function == BNNSActivationFunctionLeakyRectifiedLinear ||
+                         problem_.row->function == BNNSActivationFunctionPReLUPerChannel;
+  require(!want_alpha || has_slope, "weights_delta is given; ", problem_.row->name,
+          " has no trainable slope");
+  require(args.out_delta != nullptr, "out_delta is NULL");
+  require(problem_.in.view.is_float() && problem_.out.view.is_float(), "i_desc.data_type is ",
+          problem_.in.type->name, ", o_desc.data_type is ", problem_.out.type->name,
+          "; training needs Float32");
+  const Slope slope = choose_slope(args);
+  require(!want_alpha || args.in != nullptr, "in is NULL; the gradient of the slope needs it");
+  if (args.batch == 0) return;
+  const Descriptor dy = read_delta(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
+  require_batch(dy.view, args.batch, args.out_delta_stride, "out_delta_stride");
+  Descriptor dx;
+  if (want_x) {
+    dx = read_delta(*args.in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
+    require_batch(dx.view, args.batch, args.in_delta_stride, "in_delta_stride");
+  }
+  const bool from_input = slope == Slope::kFromInput;
+  const bool need_x = from_input || want_alpha;
+  if (need_x) {
+    require_data(args.in, BNNSDataTypeFloat32, "in");
+    require_batch(problem_.in.view, args.batch, args.in_stride, "in_stride");
+  }
+  if (!from_input) {
+    require_data(args.out, BNNSDataTypeFloat32, "out");
+    require_batch(problem_.out.view, args.batch, args.out_stride, "out_stride");
+  }
+  const View delta = batched(dy.view, dy.view.data, args.batch, args.out_delta_stride);
+  const View x = batched(problem_.in.view, args.in, args.batch, args.in_stride);
+  const View known = from_input ? x : batched(problem_.out.view, args.out, args.batch, args.out_stride);
+  View target;
+  if (want_x) {
+    target = batched(dx.view, dx.view.data, args.batch, args.in_delta_stride);
+    require_apart_or_same(target, "in_delta", delta, "out_delta");
+    require_apart_or_same(target, "in_delta", known, from_input ? "in" : "out");
+    if (need_x) require_apart_or_same(target, "in_delta", x, "in");
+  }
+  // Before in_delta is written: it may be out_delta's memory.
+  if (want_alpha) backward_alpha(args, x, delta, want_x ? &target : nullptr);
+  if (!want_x) return;
+  if (problem_.row->kind == ActivationClass::kAxis) {
+    backward_axes(args, slope, dx, dy);
+  } else if (per_channel()) {
+    run_backward_channels(run(), function_, slope, alphas_.data(), problem_.channels, problem_.plane,
+                          known, delta, target, dx.accumulate);
+  } else {
+    run_backward(run(), function_, slope, known, delta, target, dx.accumulate);
+  }
+}
+
+void ActivationFilter::backward_alpha(const BackwardArgs& args, const View& x, const View& dy,
+                                      const View* dx) {
+  const Descriptor delta =
+      read_delta(*args.weights_delta, "weights_delta", alpha_desc_, "alpha", Use::kOutput);
+  const Range written = range_of(delta.view, delta.view.data, 1, 0);
+  require_apart(written, "weights_delta", range_of(x, x.data, 1, 0), "in");
+  require_apart(written, "weights_delta", range_of(dy, dy.data, 1, 0), "out_delta");
+  if (dx != nullptr) require_apart(written, "weights_delta", range_of(*dx, dx->data, 1, 0), "in_delta");
+  auto* gradient = static_cast<float*>(delta.view.data);
+  if (per_channel()) {
+    run_leaky_gradient_channels(run(), problem_.channels, problem_.plane, x, dy, gradient,
+                                delta.view.inner_stride(), delta.accumulate);
+  } else {
+    const float sum = run_leaky_gradient(run(), x, dy);
+    *gradient = (delta.accumulate ? *gradient : 0) + sum;
+  }
+}
+
+void ActivationFilter::backward_axes(const BackwardArgs& args, Slope slope, const Descriptor& dx,
+                                     const Descriptor& dy) {
+  const bool from_input = slope == Slope::kFromInput;
+  const View& in = problem_.in.view;
+  SoftmaxAxes axes = this->axes();
+  if (from_input) {
+    set_strides(axes, 0, in, in, args.batch, args.in_stride, "i_desc");
+  } else {
+    set_strides(axes, 0, in, problem_.out.view, args.batch, args.out_stride, "o_desc");
+  }
+  set_strides(axes, 1, in, dy.view, args.batch, args.out_delta_stride, "out_delta");
+  set_strides(axes, 2, in, dx.view, args.batch, args.in_delta_stride, "in_delta");
+  collapse(axes);
+  run_softmax_backward(softmax_run(), softmax_kind(), axes, from_input,
+                       static_cast<const float*>(from_input ? args.in : args.out),
+                       static_cast<const float*>(dy.view.data), static_cast<float*>(dx.view.data),
+                       dx.accumulate);
+}
+
+BNNSNDArrayDescriptor ActivationFilter::pointer(BNNSPointerSpecifier target) {
+  require(target == BNNSPointerSpecifierAlpha || target == BNNSPointerSpecifierBeta, "target is ",
+          static_cast<uint32_t>(target), "; that is no BNNSPointerSpecifier");
+  const bool alpha = target == BNNSPointerSpecifierAlpha;
+  require(alpha ? problem_.row->uses_alpha : problem_.row->uses_beta, "target is ",
+          alpha ? "Alpha" : "Beta", "; ", problem_.row->name, " has none");
+  if (per_channel()) return float_vector(problem_.channels, alphas_.data());
+  ActivationParameters& p = function_.parameters();
+  return float_vector(1, alpha ? &p.alpha : &p.beta);
+}
+
+}  // namespace
+
+const ActivationRow& read_activation(const BNNSActivation& activation) {
+  const ActivationRow* row = find_activation(activation.function);
+  require(row != nullptr, "activation.function is ", static_cast<uint32_t>(activation.function),
+          "; that is no BNNSActivationFunction");
+  require(!row->uses_alpha || std::isfinite(activation.alpha), "activation.alpha is ",
+          double{activation.alpha}, "; ", row->name, " needs a finite one");
+  require(!row->uses_beta || std::isfinite(activation.beta), "activation.beta is ",
+          double{activation.beta}, "; ", row->name, " needs a finite one");
+  return *row;
+}
+
+BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameters,
+                                  const BNNSFilterParameters* filter_parameters) {
+  const ActivationProblem problem = read(parameters);
+  return make_filter<ActivationFilter>(FilterOptions(filter_parameters), problem,
+                                       parameters->activation);
+}
+
+void apply_activation(const BNNSLayerParametersActivation* parameters,
+                      const BNNSFilterParameters* filter_parameters, size_t batch, size_t in_stride,
+                      size_t out_stride) {
+  const ActivationProblem problem = read(parameters);
+  ActivationFilter filter(FilterOptions(filter_parameters), problem, parameters->activation);
+  filter.apply({.batch = batch,
+                .in = parameters->i_desc.data,
+                .in_stride = in_stride,
+                .out = parameters->o_desc.data,
+                .out_stride = out_stride});
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,122 @@
+// Element-wise activations: one table of functions, the kernels of the chosen target, and the plan
+// that runs them over views with threads. Softmax and its relatives are in ops/softmax.h, the
+// integer functions in ops/activation/integer.h; the table knows them all.
+#pragma once
+
+#include <cstddef>
+
+#include "core/view.h"
+#include "ops/convert.h"
+
+namespace bnns::impl {
+
+struct ActivationParameters {
+  float alpha = 0;
+  float beta = 0;
+};
+
+enum class ActivationClass {
+  kElement,  // y_i from x_i alone
+  kChannel,  // element-wise with one alpha per channel
+  kAxis,     // rows along chosen axes
+  kInteger,
+  kRandom,  // the input is ignored
+};
+
+struct ActivationRow {
+  BNNSActivationFunction function;
+  const char* name;
+  ActivationClass kind = ActivationClass::kElement;
+  bool uses_alpha = false;
+  bool uses_beta = false;
+  bool from_input = false;   // a gradient can be had from x
+  bool from_output = false;  // a gradient can be had from y, if invertible(parameters)
+  float nanoseconds = 0.1f;  // rough cost of an element, to decide about threads
+};
+
+// nullptr for a value that is no BNNSActivationFunction.
+const ActivationRow* find_activation(BNNSActivationFunction function);
+
+// Whether y determines the slope for these parameters (a leaky slope must be positive, ...).
+bool slope_from_output(const ActivationRow& row, const ActivationParameters& p);
+
+// Rows of n contiguous floats; outputs may be the inputs.
+using ForwardKernel = void (*)(const float* x, float* y, size_t n, const ActivationParameters& p);
+using BackwardKernel = void (*)(const float* x_or_y, const float* dy, float* dx, size_t n,
+                                const ActivationParameters& p);
+struct AlphaKernels {
+  // Sum of dy * x over x < 0.
+  float (*leaky_gradient)(const float* x, const float* dy, size_t n);
+  void (*add)(const float* g, float* dx, size_t n);  // dx += g
+};
+// By function value; nullptr where the function has none.
+const ForwardKernel* forward_kernels();
+const BackwardKernel* from_input_kernels();
+const BackwardKernel* from_output_kernels();
+const AlphaKernels* alpha_kernels();
+
+// One element-wise function with its kernels, as other ops use it on a row they hold in the cache.
+class ElementActivation {
+ public:
+  ElementActivation() = default;
+  ElementActivation(const ActivationRow& row, const ActivationParameters& p);
+
+  const ActivationRow& row() const { return *row_; }
+  bool is_identity() const { return row_->function == BNNSActivationFunctionIdentity; }
+  ActivationParameters& parameters() { return parameters_; }
+  const ActivationParameters& parameters() const { return parameters_; }
+
+  void forward(const float* x, float* y, size_t n) const { forward_(x, y, n, parameters_); }
+  void from_input(const float* x, const float* dy, float* dx, size_t n) const {
+    from_input_(x, dy, dx, n, parameters_);
+  }
+  void from_output(const float* y, const float* dy, float* dx, size_t n) const {
+    from_output_(y, dy, dx, n, parameters_);
+  }
+  ForwardKernel forward_kernel() const { return forward_; }
+  BackwardKernel from_input_kernel() const { return from_input_; }
+  BackwardKernel from_output_kernel() const { return from_output_; }
+
+ private:
+  const ActivationRow* row_ = nullptr;
+  ActivationParameters parameters_;
+  ForwardKernel forward_ = nullptr;
+  BackwardKernel from_input_ = nullptr;
+  BackwardKernel from_output_ = nullptr;
+};
+
+// ---- Over views of equal count ----
+
+struct ElementRun {
+  const ConvertKernels* convert;
+  const AlphaKernels* alpha;
+  size_t threads;
+};
+
+// y = f(x).
+void run_forward(const ElementRun& run, const ElementActivation& f, const View& x, const View& y);
+
+enum class Slope { kFromInput, kFromOutput };
+
+// dx = or += f'(known) dy; `known` is x or y.
+void run_backward(const ElementRun& run, const ElementActivation& f, Slope slope, const View& known,
+                  const View& dy, const View& dx, bool accumulate);
+
+// Sum of dy * x over x < 0: the gradient of a leaky slope. The order of the sum is fixed.
+float run_leaky_gradient(const ElementRun& run, const View& x, const View& dy);
+
+// The same with one slope per channel: consecutive planes of `plane` elements, `channels` a sample.
+void run_forward_channels(const ElementRun& run, const ElementActivation& f, const float* alphas,
+                          size_t channels, size_t plane, const View& x, const View& y);
+void run_backward_channels(const ElementRun& run, const ElementActivation& f, Slope slope,
+                           const float* alphas, size_t channels, size_t plane, const View& known,
+                           const View& dy, const View& dx, bool accumulate);
+// gradients[c] = or += the sum over all samples and the plane of channel c.
+void run_leaky_gradient_channels(const ElementRun& run, size_t channels, size_t plane,
+                                 const View& x, const View& dy, float* gradients,
+                                 size_t gradient_stride, bool accumulate);
+
+// y = Gumbel noise; element k of the call draws number k of the stream.
+void run_gumbel(const ElementRun& run, const ElementActivation& f, uint64_t stream, const View& y);
+
+}  // namespace bnns::impl

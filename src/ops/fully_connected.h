@@ -1,0 +1,117 @@
+// y = act(b + W x) for a batch, and with g = dy act'(y):
+//   dx = W^T g,  dW = sum over the batch of g x^T,  db = sum over the batch of g.
+// Rows that are contiguous Float32 are used where they lie. Others are converted in chunks of kChunk
+// samples, so that the working memory does not depend on the batch. Sums over the batch run in the
+// order of the samples, chunk by chunk.
+#pragma once
+
+#include <cstddef>
+
+#include "core/lease.h"
+#include "ops/activation/activation.h"
+#include "ops/convert.h"
+#include "ops/gemm/gemm.h"
+#include "ops/softmax/softmax.h"
+
+namespace bnns::impl {
+
+struct FullyConnectedProblem {
+  size_t in_size, out_size;
+  View in, out;      // one sample, not collapsed
+  bool has_bias;
+  ElementActivation activation;
+  ActivationClass activation_class;
+  SoftmaxAxes activation_axes;  // of one packed output sample; for functions along axes
+};
+
+// W(o, i) at data[o * out_stride + i * in_stride].
+struct FullyConnectedMatrix {
+  float* data;
+  size_t out_stride, in_stride;
+};
+
+class FullyConnectedOp {
+ public:
+  static constexpr size_t kChunk = 64;
+
+  FullyConnectedOp(const Memory& memory, size_t threads, const FullyConnectedProblem& problem);
+
+  // Weights and bias as they lie with the client, of any readable type; prepared on each call, or
+  // once with own_weights().
+  struct Weights {
+    View matrix;                    // collapsed is not needed: two axes, any order
+    size_t out_stride, in_stride;   // of matrix, in values
+    View bias;                      // data NULL: none
+  };
+  void own_weights(const Weights& weights);
+  void use_weights(const Weights& weights);
+
+  struct Rows {
+    const void* data;
+    size_t stride;  // between samples, 0: packed
+  };
+  void forward(size_t batch, Rows in, Rows out, uint64_t random_stream);
+
+  struct Gradients {
+    Rows in;        // data NULL unless dw is wanted
+    Rows out;       // data NULL for the identity
+    View dy;        // one sample
+    size_t dy_stride;
+    View dx;        // data NULL: not wanted
+    size_t dx_stride;
+    bool dx_accumulate;
+    FullyConnectedMatrix dw;  // data NULL: not wanted
+    bool dw_accumulate;
+    View db;        // data NULL: not wanted
+    bool db_accumulate;
+  };
+  void backward(size_t batch, const Gradients& gradients);
+
+  void reserve(size_t callers);
+
+  bool uses_client_weights() const { return !own_matrix_; }
+  bool slope_known() const {
+    return slope_from_output(problem_.activation.row(), problem_.activation.parameters());
+  }
+
+ private:
+  // Buffers of one caller, made when first needed.
+  struct Scratch {
+    Array<float> x, y, g, dx, weights, bias, dw, db;
+  };
+  struct Ready {
+    FullyConnectedMatrix w;
+    const float* bias;
+  };
+  Ready ready_weights(Scratch& scratch);
+  float* buffer(Array<float>& array, size_t rows, size_t width);
+  void store(const View& to, float* values, bool accumulate) const;
+  View matrix_view(const View& like, size_t out_stride, size_t in_stride) const;
+  void convert_matrix(const Weights& weights, float* to) const;
+  void product(size_t samples, const float* x, size_t x_stride, float* y, size_t y_stride,
+               const Ready& ready, uint64_t random_stream);
+  void gradient_rows(const Gradients& p, size_t first, size_t samples, float* g);
+  void input_gradient(const Gradients& p, size_t first, size_t samples, const float* g,
+                      size_t g_stride, const FullyConnectedMatrix& w, float* buffer);
+  void backward_direct(size_t batch, const Gradients& gradients);
+  void weights_gradient(size_t samples, const float* g, size_t g_stride, const float* x,
+                        size_t x_stride, const FullyConnectedMatrix& dw, bool accumulate);
+  SoftmaxRun softmax_run() const;
+
+  Memory memory_;
+  size_t threads_;
+  FullyConnectedProblem problem_;
+  const GemmKernels* gemm_ = gemm_kernels();
+  const ConvertKernels* convert_ = convert_kernels();
+  const AlphaKernels* add_ = alpha_kernels();
+  const SoftmaxKernels* softmax_ = softmax_kernels();
+  ForwardKernel gumbel_ = forward_kernels()[BNNSActivationFunctionGumbel];
+  bool in_direct_, out_direct_;  // contiguous Float32 samples
+  Array<float> own_matrix_, own_bias_;
+  Weights client_ = {};
+  Ready ready_ = {};
+  bool ready_known_ = false;  // weights are used where they lie: copied, or Float32 of the client
+  LeasePool<Scratch> scratch_;
+};
+
+}  // namespace bnns::impl

@@ -1,0 +1,90 @@
+// Softmax, log-softmax and their gradients over any set of axes, and the maximum of Gumbel noise.
+//   softmax:     y = e^(x - max) / sum,       dx = y (dy - sum(dy y))
+//   log-softmax: y = x - max - log(sum),      dx = dy - e^y sum(dy)
+// A grain is a number of rows (one row: the elements of one normalisation); no row is split, so that
+// the order of its sums is fixed. Rows that are contiguous are vectorised along themselves, others
+// across the neighbouring rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/view.h"
+#include "ops/activation/activation.h"
+#include "ops/convert.h"
+
+namespace bnns::impl {
+
+struct SoftmaxKernels {
+  // Along a row of n contiguous values.
+  float (*max)(const float* x, size_t n);
+  float (*sum_exp)(const float* x, size_t n, float max);
+  float (*dot)(const float* x, const float* y, size_t n);
+  float (*sum)(const float* x, size_t n);
+  // y = e^(x - shift) * factor
+  void (*exp_scaled)(const float* x, float* y, size_t n, float shift, float factor);
+  // y = x - max - log_sum, in this order: max may be large
+  void (*subtract)(const float* x, float* y, size_t n, float max, float log_sum);
+  // dx (+)= y (dy - dot)
+  void (*softmax_gradient)(const float* y, const float* dy, float* dx, size_t n, float dot,
+                           bool accumulate);
+  // dx (+)= dy - e^y sum
+  void (*log_softmax_gradient)(const float* y, const float* dy, float* dx, size_t n, float sum,
+                               bool accumulate);
+  // The same across n neighbouring rows: one statistic per element.
+  void (*max_into)(const float* x, float* max, size_t n);
+  void (*sum_exp_into)(const float* x, const float* max, float* sum, size_t n);
+  void (*dot_into)(const float* x, const float* y, float* dot, size_t n);
+  void (*sum_into)(const float* x, float* sum, size_t n);
+  void (*exp_scaled_each)(const float* x, float* y, size_t n, const float* shift,
+                          const float* factor);
+  void (*subtract_each)(const float* x, float* y, size_t n, const float* max,
+                        const float* log_sum);
+  void (*softmax_gradient_each)(const float* y, const float* dy, float* dx, size_t n,
+                                const float* dot, bool accumulate);
+  void (*log_softmax_gradient_each)(const float* y, const float* dy, float* dx, size_t n,
+                                    const float* sum, bool accumulate);
+};
+const SoftmaxKernels* softmax_kernels();
+
+enum class SoftmaxKind { kSoftmax, kLogSoftmax };
+
+// Axes with the strides of up to three tensors, fastest first; `reduced` ones form a row.
+struct SoftmaxAxes {
+  static constexpr size_t kTensors = 3;
+  size_t rank = 0;
+  size_t extent[kMaxRank + 1] = {};
+  size_t stride[kTensors][kMaxRank + 1] = {};
+  bool reduced[kMaxRank + 1] = {};
+};
+
+struct SoftmaxTensor {
+  void* data;
+  BNNSDataType type = BNNSDataTypeFloat32;
+  Scaling scaling = {};
+};
+
+struct SoftmaxRun {
+  const SoftmaxKernels* kernels;
+  const ConvertKernels* convert;
+  ForwardKernel gumbel;
+  size_t threads;
+};
+
+// Drops axes of one element and joins those that form one line in every tensor.
+void collapse(SoftmaxAxes& axes);
+
+// Tensors: x, y.
+void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axes,
+                 const SoftmaxTensor& x, const SoftmaxTensor& y);
+
+// Tensors: known, dy, dx; `known` is y, or x if `from_input`. All Float32.
+void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axes,
+                          bool from_input, const float* known, const float* dy, float* dx,
+                          bool accumulate);
+
+// y = max over the row of x + Gumbel noise (alpha, beta), written to every element of the row.
+void run_gumbel_max(const SoftmaxRun& run, const SoftmaxAxes& axes, float alpha, float beta,
+                    uint64_t stream, const SoftmaxTensor& x, const SoftmaxTensor& y);
+
+}  // namespace bnns::impl

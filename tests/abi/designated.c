@@ -1,0 +1,5 @@
+#include "designated.h"
+
+int main(void) {
+  return run();
+}

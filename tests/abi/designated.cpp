@@ -1,0 +1,5 @@
+#include "designated.h"
+
+int main() {
+  return run();
+}

@@ -1,0 +1,2 @@
+/* The headers seen by a C compiler. */
+#include "layout.h"

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Installs the built library into a temporary prefix and uses it in every way a client may.
+# Usage: run.sh <build-dir> <source-dir>
+# Prints one line per check, the output of failed checks, and a count; fails if any check failed.
+set -u
+
+if [ $# -ne 2 ]; then
+  echo "usage: $0 <build-dir> <source-dir>" >&2
+  exit 2
+fi
+build=$(cd "$1" && pwd) || exit 2
+source=$(cd "$2" && pwd) || exit 2
+here=$source/tests/install
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+
+# Compilers and generator of the library's own build; nothing else is inherited.
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" | head -n 1; }
+cc=$(cached CMAKE_C_COMPILER)
+cxx=$(cached CMAKE_CXX_COMPILER)
+export CC=${cc:-cc} CXX=${cxx:-c++}
+generator=$(cached CMAKE_GENERATOR)
+unset CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH
+unset CMAKE_PREFIX_PATH CMAKE_INCLUDE_PATH CMAKE_LIBRARY_PATH OPENBNNS_LOG OPENBNNS_TARGET
+
+passed=0
+failed=0
+check() { # <name> <command...>
+  local name=$1
+  shift
+  if "$@" >"$work/log" 2>&1; then
+    echo "ok    $name"
+    passed=$((passed + 1))
+  else
+    echo "FAIL  $name"
+    sed 's/^/        /' "$work/log"
+    failed=$((failed + 1))
+  fi
+}
+
+# <project> <cmake argument...>: configures and builds a project of this folder, runs its program.
+cmake_project() {
+  local project=$1
+  shift
+  cmake -S "$here/$project" -B "$work/$project" -G "$generator" "$@" &&
+    cmake --build "$work/$project" --parallel 2 &&
+    run_program "$work/$project"
+}
+run_program() { # <folder>: the one executable in it
+  local program
+  program=$(find "$1" -maxdepth 1 -type f -perm -u+x) && echo "$program" && "$program"
+}
+
+# ---- The installed tree. It is moved after the installation: nothing in it may know its place.
+
+install_and_move() {
+  cmake --install "$build" --prefix "$work/first" && mv "$work/first" "$work/prefix"
+}
+check "install" install_and_move
+prefix=$work/prefix
+library=$(find "$prefix" -name libopenbnns.so)
+libdir=$(dirname "${library:-$prefix/lib/none}")
+include=$prefix/include
+compat=$include/openbnns/compat
+
+only_own_include_folder() { [ "$(ls "$include")" = openbnns ]; }
+check "install: include holds nothing but openbnns" only_own_include_folder
+
+soname() { readelf -d "$library" | grep 'SONAME.*\[libopenbnns\.so\.0\]'; }
+check "install: SONAME is libopenbnns.so.0" soname
+
+no_path_of_the_build() { ! grep -rlF -e "$build" -e "$source" -e "$work/first" "$libdir/cmake" "$libdir/pkgconfig"; }
+check "install: package files name no folder of this machine" no_path_of_the_build
+
+exports() {
+  nm -D --defined-only "$library" | awk '{print $NF}' | LC_ALL=C sort -u >"$work/exported"
+  diff "$here/symbols.txt" "$work/exported"
+}
+check "symbols: the API and nothing else is exported" exports
+
+# ---- Clients
+
+check "CMake project with find_package, C++" \
+  cmake_project find_package_cpp -DCMAKE_PREFIX_PATH="$prefix"
+
+# Built for this CPU only, without optimisation: the question is whether it builds as a part.
+check "CMake project that embeds the sources with add_subdirectory, C" \
+  cmake_project embedded -DLIBRARY_SOURCES="$source" -DCMAKE_BUILD_TYPE=Debug \
+  -DOPENBNNS_STATIC_TARGET=native
+
+pkg_config_c() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs openbnns) && echo "$flags" &&
+    $CC -std=c99 -pedantic -Wall -Wextra -Werror "$here/pkg_config_c/main.c" $flags \
+      -o "$work/pkg_config_c" &&
+    LD_LIBRARY_PATH=$libdir "$work/pkg_config_c"
+}
+check "C99 program with pkg-config" pkg_config_c
+
+plain_cpp() {
+  $CXX -std=c++20 -Wall -I"$compat" "$here/plain_cpp/main.cpp" -L"$libdir" -lopenbnns \
+    -o "$work/plain_cpp" &&
+    LD_LIBRARY_PATH=$libdir "$work/plain_cpp"
+}
+check "C++ program with <bnns.h>, compiled by hand" plain_cpp
+
+not_named() { ! grep -ri openbnns "$here/accelerate" "$here/veclib"; }
+check "the next two projects do not mention this library" not_named
+
+accelerate() { CPATH=$compat cmake_project accelerate -DCMAKE_PREFIX_PATH="$prefix"; }
+check "unmodified project: <Accelerate/Accelerate.h>, find_library(Accelerate)" accelerate
+
+check "unmodified project: <vecLib/BNNS/bnns.h>, find_path, find_library(BNNS)" \
+  cmake_project veclib -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INCLUDE_PATH="$compat"
+
+check "Python client without bindings" python3 "$here/python_ctypes/client.py" "$library"
+
+dlopen_c() {
+  $CC -std=c99 -Wall -I"$include" "$here/dlopen_c/main.c" -ldl -o "$work/dlopen_c" || return 1
+  local name
+  for name in openbnns Accelerate BNNS; do
+    "$work/dlopen_c" "$libdir/lib$name.so" || return 1
+  done
+}
+check "program that opens the library and its aliases with dlopen" dlopen_c
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
