@@ -9,10 +9,14 @@ int main(void) {
   float bias[2] = {0.5f, -20};
   BNNSLayerParametersFullyConnected layer = {
       .i_desc = {.layout = BNNSDataLayoutVector, .size = {3}, .data_type = BNNSDataTypeFloat32},
-      .w_desc = {.layout = BNNSDataLayoutRowMajorMatrix, .size = {3, 2}, .data = weights,
+      .w_desc = {.layout = BNNSDataLayoutRowMajorMatrix,
+                 .size = {3, 2},
+                 .data = weights,
                  .data_type = BNNSDataTypeFloat32},
       .o_desc = {.layout = BNNSDataLayoutVector, .size = {2}, .data_type = BNNSDataTypeFloat32},
-      .bias = {.layout = BNNSDataLayoutVector, .size = {2}, .data = bias,
+      .bias = {.layout = BNNSDataLayoutVector,
+               .size = {2},
+               .data = bias,
                .data_type = BNNSDataTypeFloat32},
       .activation = {.function = BNNSActivationFunctionRectifiedLinear},
   };

@@ -1,5 +1,5 @@
-// Trains a 2-8-1 network on exclusive or with nothing but the C API: two fully connected filters with
-// fused activations, forward and backward, squared error and plain gradient descent by hand.
+// Trains a 2-8-1 network on exclusive or with nothing but the C API: two fully connected filters
+// with fused activations, forward and backward, squared error and plain gradient descent by hand.
 #include <openbnns/openbnns.h>
 
 #include <cmath>
@@ -12,7 +12,9 @@ namespace {
 using Filter = std::unique_ptr<void, decltype(&BNNSFilterDestroy)>;
 
 BNNSNDArrayDescriptor vector_of(std::vector<float>& values, size_t size) {
-  return {.layout = BNNSDataLayoutVector, .size = {size}, .data = values.data(),
+  return {.layout = BNNSDataLayoutVector,
+          .size = {size},
+          .data = values.data(),
           .data_type = BNNSDataTypeFloat32};
 }
 
@@ -39,7 +41,9 @@ struct Layer {
   }
 
   BNNSNDArrayDescriptor matrix(std::vector<float>& values) const {
-    return {.layout = BNNSDataLayoutRowMajorMatrix, .size = {in, out}, .data = values.data(),
+    return {.layout = BNNSDataLayoutRowMajorMatrix,
+            .size = {in, out},
+            .data = values.data(),
             .data_type = BNNSDataTypeFloat32};
   }
 

@@ -249,16 +249,21 @@ inline void add_activation_gradients(Suite& suite, const ActivationRow& row) {
   }
 }
 
-inline void add_activation_speed(Suite& suite, const ActivationRow& row) {
-  for (size_t n : {size_t{1} << 10, size_t{1} << 20}) {
-    if (row.function == BNNSActivationFunctionPReLUPerChannel) continue;
-    Case c = activation_case(row, vector_of(n), vector_of(n), 1);
-    c.speed = true;
-    suite.cases.push_back(c);
+inline void add_activation_speed(Suite& suite) {
+  for (BNNSActivationFunction f :
+       {BNNSActivationFunctionRectifiedLinear, BNNSActivationFunctionSigmoid,
+        BNNSActivationFunctionTanh, BNNSActivationFunctionGELU, BNNSActivationFunctionSiLU,
+        BNNSActivationFunctionSoftmax, BNNSActivationFunctionLogSoftmax}) {
+    for (size_t n : {size_t{16}, size_t{1} << 20}) {
+      Case c = activation_case(activation_row(f), vector_of(n), vector_of(n), 1);
+      c.speed = true;
+      suite.cases.push_back(c);
+    }
   }
 }
 
 inline void add_activation(Suite& suite) {
+  add_activation_speed(suite);
   for (const ActivationRow& row : activation_rows()) {
     suite.cases.push_back(activation_case(row, image(7, 5, 3), image(7, 5, 3), 2));
     add_activation_gradients(suite, row);
@@ -268,7 +273,6 @@ inline void add_activation(Suite& suite) {
                             row.function == BNNSActivationFunctionRectifiedLinear ||
                             is_softmax(row.function);
     if (everywhere) add_activation_layouts(suite, row);
-    add_activation_speed(suite, row);
 
     Case direct = activation_case(row, image(6, 5, 2), image(6, 5, 2), 2);
     if (row.function == BNNSActivationFunctionPReLUPerChannel) continue;

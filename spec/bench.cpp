@@ -30,10 +30,10 @@ double time_of(F call, bool quick) {
     const std::chrono::duration<double, std::nano> time = Clock::now() - start;
     return time.count() / static_cast<double>(calls);
   };
-  const double round = quick ? 1e6 : 2e7;
+  const double round = quick ? 1e5 : 4e6;
   const double first = std::min(measure(1), measure(1));
   const size_t calls = static_cast<size_t>(std::clamp(round / first, 1.0, 1e7));
-  std::vector<double> times(quick ? 3 : 9);
+  std::vector<double> times(quick ? 3 : 7);
   for (double& t : times) t = measure(calls);
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];

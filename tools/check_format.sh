@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reports the C and C++ files that clang-format 14 would change. Other versions format differently, so
-# none of them will do; without version 14 the check fails rather than passing unseen.
+# Reports the C and C++ files that clang-format 14 would change. Other versions format differently,
+# so none of them will do; without version 14 the check fails rather than passing unseen.
 # Usage: check_format.sh [FILE...]   (default: all of src include spec tests bench examples)
 set -u
 cd "$(dirname "$0")/.." || exit 2

@@ -70,15 +70,15 @@ def main():
     for path in tracked_files():
         if not path.endswith(".md"):
             continue
-        lines = read_lines(path)
+        lines, before = read_lines(path), findings.count
         for block in reversed(list(blocks_of(lines))):
             part = check_block(path, lines, block, findings)
-            if write and part is not None:
+            if part is not None:
                 lines[block[0]:block[1]] = part
-        if write:
+        if write and findings.count > before:
             with open(os.path.join(ROOT, path), "w", encoding="utf-8") as file:
                 file.write("\n".join(lines))
-    return 0 if write else findings.finish()
+    return findings.finish() if not write else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks what every file of the tree must keep to: ASCII, 100 columns in sources, files of at most
-450 lines, no notes to self, no paths of somebody's machine, no dead relative link in the documents."""
+450 lines, no notes to self, no paths of somebody's machine, no dead relative link in documents."""
 
 import os
 import re

@@ -50,8 +50,8 @@ OPENBNNS_API const char* OpenBNNSGetTarget(void);
 /* Names of the targets this library and this CPU have in common, best first, ended by NULL. */
 OPENBNNS_API const char* const* OpenBNNSGetSupportedTargets(void);
 
-/* Makes every later apply of up to `batch_size` samples by up to `callers` threads at a time free of
-   allocations: scratch memory is allocated and the worker threads are started now. 0 or -1. */
+/* Makes every later apply of up to `batch_size` samples by up to `callers` threads at a time free
+   of allocations: scratch memory is allocated and the worker threads are started now. 0 or -1. */
 OPENBNNS_API int OpenBNNSFilterReserve(BNNSFilter filter, size_t batch_size, size_t callers);
 
 #ifdef __cplusplus

@@ -14,11 +14,11 @@ BNNSFilter BNNSFilterCreateLayerActivation(const BNNSLayerParametersActivation* 
                           [&] { return make_activation_filter(layer_params, filter_params); });
 }
 
-BNNSFilter BNNSFilterCreateLayerFullyConnected(const BNNSLayerParametersFullyConnected* layer_params,
-                                               const BNNSFilterParameters* filter_params) {
-  return boundary::handle("BNNSFilterCreateLayerFullyConnected", [&] {
-    return make_fully_connected_filter(layer_params, filter_params);
-  });
+BNNSFilter BNNSFilterCreateLayerFullyConnected(
+    const BNNSLayerParametersFullyConnected* layer_params,
+    const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerFullyConnected",
+                          [&] { return make_fully_connected_filter(layer_params, filter_params); });
 }
 
 void BNNSFilterDestroy(BNNSFilter filter) {

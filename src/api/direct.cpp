@@ -22,9 +22,8 @@ int BNNSCopy(BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor* src,
 
 int BNNSTranspose(BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor* src, size_t axis0,
                   size_t axis1, const BNNSFilterParameters* filter_params) {
-  return boundary::status("BNNSTranspose", [&] {
-    transpose_array(dest, src, axis0, axis1, filter_params);
-  });
+  return boundary::status("BNNSTranspose",
+                          [&] { transpose_array(dest, src, axis0, axis1, filter_params); });
 }
 
 }  // extern "C"

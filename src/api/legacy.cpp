@@ -80,10 +80,10 @@ BNNSFilter BNNSFilterCreateVectorActivationLayer(const BNNSVectorDescriptor* in_
   });
 }
 
-BNNSFilter BNNSFilterCreateFullyConnectedLayer(const BNNSVectorDescriptor* in_desc,
-                                               const BNNSVectorDescriptor* out_desc,
-                                               const BNNSFullyConnectedLayerParameters* layer_params,
-                                               const BNNSFilterParameters* filter_params) {
+BNNSFilter BNNSFilterCreateFullyConnectedLayer(
+    const BNNSVectorDescriptor* in_desc, const BNNSVectorDescriptor* out_desc,
+    const BNNSFullyConnectedLayerParameters* layer_params,
+    const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateFullyConnectedLayer", [&] {
     return make_fully_connected(in_desc, out_desc, layer_params, filter_params);
   });

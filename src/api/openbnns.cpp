@@ -10,9 +10,13 @@ using namespace bnns::impl;
 
 extern "C" {
 
-const char* OpenBNNSGetVersion(void) { return OPENBNNS_VERSION; }
+const char* OpenBNNSGetVersion(void) {
+  return OPENBNNS_VERSION;
+}
 
-const char* OpenBNNSGetLastError(void) { return last_error(); }
+const char* OpenBNNSGetLastError(void) {
+  return last_error();
+}
 
 void OpenBNNSSetLogCallback(OpenBNNSLogCallback callback, void* user) {
   set_log_callback(callback, user);
@@ -22,15 +26,21 @@ int OpenBNNSSetDefaultThreads(size_t n_threads) {
   return boundary::status("OpenBNNSSetDefaultThreads", [&] { set_default_threads(n_threads); });
 }
 
-size_t OpenBNNSGetDefaultThreads(void) { return default_threads(); }
+size_t OpenBNNSGetDefaultThreads(void) {
+  return default_threads();
+}
 
 int OpenBNNSSetTarget(const char* name) {
   return boundary::status("OpenBNNSSetTarget", [&] { set_target(name); });
 }
 
-const char* OpenBNNSGetTarget(void) { return target_name(); }
+const char* OpenBNNSGetTarget(void) {
+  return target_name();
+}
 
-const char* const* OpenBNNSGetSupportedTargets(void) { return supported_targets(); }
+const char* const* OpenBNNSGetSupportedTargets(void) {
+  return supported_targets();
+}
 
 int OpenBNNSFilterReserve(BNNSFilter filter, size_t batch_size, size_t callers) {
   return boundary::status("OpenBNNSFilterReserve", [&] {

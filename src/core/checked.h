@@ -23,6 +23,8 @@ inline size_t checked_add(size_t a, size_t b, const char* what) {
   return sum;
 }
 
-constexpr size_t div_up(size_t a, size_t b) { return a / b + (a % b != 0); }
+constexpr size_t div_up(size_t a, size_t b) {
+  return a / b + (a % b != 0);
+}
 
 }  // namespace bnns::impl

@@ -68,7 +68,8 @@ void resolve_span(const char* field, Descriptor& result) {
   view.span = 1;
   for (size_t k = 0; k < view.rank; ++k) {
     view.count = checked_mul(view.count, view.extent[k], field);
-    view.span = checked_add(view.span, checked_mul(view.extent[k] - 1, view.stride[k], field), field);
+    view.span =
+        checked_add(view.span, checked_mul(view.extent[k] - 1, view.stride[k], field), field);
   }
   if (result.layout->packed32) {
     // Contiguous whatever the strides say; the last block of output channels is filled up to 32.
@@ -128,8 +129,8 @@ bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& froze
   return equal;
 }
 
-Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field, const Descriptor& frozen,
-                      const char* frozen_field, Use use) {
+Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
+                      const Descriptor& frozen, const char* frozen_field, Use use) {
   require(given.flags == BNNSNDArrayFlagBackpropSet ||
               given.flags == BNNSNDArrayFlagBackpropAccumulate || use == Use::kInput,
           field, ".flags is ", static_cast<uint32_t>(given.flags), "; that is no BNNSNDArrayFlags");

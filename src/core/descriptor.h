@@ -36,10 +36,10 @@ Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field
 // True if `given` says the same as the descriptor `frozen` was read from; the data and flags apart.
 bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& frozen);
 
-// Reads a gradient that must have the elements of `frozen` (named `frozen_field`): same sizes in the
-// same layout, or the same count in another. Float32 with data, as all training is.
-Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field, const Descriptor& frozen,
-                      const char* frozen_field, Use use);
+// Reads a gradient that must have the elements of `frozen` (named `frozen_field`): same sizes in
+// the same layout, or the same count in another. Float32 with data, as all training is.
+Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
+                      const Descriptor& frozen, const char* frozen_field, Use use);
 
 // "ImageCHW {4, 3, 2}" for messages.
 Text describe(const Descriptor& descriptor);
@@ -76,7 +76,9 @@ inline Range range_of(const View& sample, const void* data, size_t batch, size_t
   return {.begin = begin, .end = begin + values * type_bytes(sample.type)};
 }
 
-inline bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+inline bool overlap(const Range& a, const Range& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
 
 inline void require_apart(const Range& a, const char* a_name, const Range& b, const char* b_name) {
   require(!overlap(a, b), a_name, " and ", b_name, " overlap in memory; they must be separate");

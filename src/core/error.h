@@ -32,7 +32,8 @@ template <class... Pieces>
 
 template <class... Pieces>
 inline void require(bool condition, const Pieces&... pieces) {
-  if (!condition) [[unlikely]] fail(pieces...);
+  if (!condition) [[unlikely]]
+    fail(pieces...);
 }
 
 }  // namespace bnns::impl

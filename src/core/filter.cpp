@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "core/platform.h"
+#include "core/target.h"
 #include "core/thread_pool.h"
 
 namespace bnns::impl {
@@ -64,11 +65,20 @@ BNNSNDArrayDescriptor Filter::pointer(BNNSPointerSpecifier) {
   fail("filter is ", kind_, "; only activation filters have pointers");
 }
 
-void Filter::reserve(size_t, size_t) { ThreadPool::instance().start(threads_); }
+void Filter::reserve(size_t, size_t) {
+  ThreadPool::instance().start(threads_);
+}
 
 void fail_no_filter(const void* handle) {
   require(handle != nullptr, "filter is NULL");
   fail("filter is ", handle, "; that is no live filter (destroyed, or never made)");
+}
+
+void log_plan(const Filter& filter) {
+  if (!log_wants(OpenBNNSLogLevelInfo)) return;
+  const Text text("created ", filter.kind(), ": ", filter.plan(), ", target ", target_name(), ", ",
+                  filter.threads(), filter.threads() == 1 ? " thread" : " threads");
+  log_message(OpenBNNSLogLevelInfo, text.c_str());
 }
 
 void destroy_filter(void* handle) {

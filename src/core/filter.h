@@ -64,6 +64,9 @@ class Filter {
   // Allocates now what applies of this size would allocate later.
   virtual void reserve(size_t batch, size_t callers);
 
+  // What was decided at creation, for the log.
+  virtual Text plan() const { return Text(); }
+
   const char* kind() const { return kind_; }
   const Memory& memory() const { return memory_; }
   size_t threads() const { return threads_; }
@@ -79,10 +82,12 @@ class Filter {
 // Throws if the handle is not that of a live filter.
 inline Filter& find_filter(const void* handle) {
   void* object = handles().find(HandleKind::kFilter, handle);
-  if (object == nullptr) [[unlikely]] fail_no_filter(handle);
+  if (object == nullptr) [[unlikely]]
+    fail_no_filter(handle);
   return *static_cast<Filter*>(object);
 }
 void destroy_filter(void* handle);
+void log_plan(const Filter& filter);
 
 template <class Layer, class... Arguments>
 BNNSFilter make_filter(const FilterOptions& options, Arguments&&... arguments) {
@@ -91,7 +96,9 @@ BNNSFilter make_filter(const FilterOptions& options, Arguments&&... arguments) {
   Filter* filter = nullptr;
   try {
     filter = new (block) Layer(options, std::forward<Arguments>(arguments)...);
-    return handles().insert(HandleKind::kFilter, filter);
+    void* handle = handles().insert(HandleKind::kFilter, filter);
+    log_plan(*filter);
+    return handle;
   } catch (...) {
     if (filter != nullptr) filter->~Filter();
     options.memory.release(block);

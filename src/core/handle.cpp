@@ -40,7 +40,8 @@ void* HandleTable::remove(HandleKind kind, const void* handle) {
   void* object = find(kind, handle);
   if (object == nullptr) return nullptr;
   const uintptr_t base = base_.load(std::memory_order_relaxed);
-  const auto index = static_cast<uint32_t>((reinterpret_cast<uintptr_t>(handle) - base) / kSlotBytes);
+  const auto index =
+      static_cast<uint32_t>((reinterpret_cast<uintptr_t>(handle) - base) / kSlotBytes);
   Slot& slot = slots()[index];
   slot.tag.store(0, std::memory_order_release);
   slot.object.store(nullptr, std::memory_order_relaxed);

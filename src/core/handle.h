@@ -1,7 +1,7 @@
 // Handles of filters, random generators and neighbour tables. A handle points into a range of slots
-// that is reserved once and never freed; its low bits carry the slot's generation. A foreign pointer
-// fails the range check, a destroyed one the generation check: two compares, no lock.
-// A freed slot waits until kQuarantine others were freed before it is used again, so a stale handle
+// that is reserved once and never freed; its low bits carry the slot's generation. A foreign
+// pointer fails the range check, a destroyed one the generation check: two compares, no lock. A
+// freed slot waits until kQuarantine others were freed before it is used again, so a stale handle
 // is mistaken for a live one only after kQuarantine * kGenerations further creations.
 #pragma once
 
@@ -31,9 +31,10 @@ class HandleTable {
     const size_t bytes = bytes_.load(std::memory_order_acquire);
     const uintptr_t offset =
         reinterpret_cast<uintptr_t>(handle) - base_.load(std::memory_order_relaxed);
-    if (offset >= bytes) [[unlikely]] return nullptr;
-    const Slot& slot = *reinterpret_cast<const Slot*>(reinterpret_cast<uintptr_t>(handle) -
-                                                      offset % kSlotBytes);
+    if (offset >= bytes) [[unlikely]]
+      return nullptr;
+    const Slot& slot =
+        *reinterpret_cast<const Slot*>(reinterpret_cast<uintptr_t>(handle) - offset % kSlotBytes);
     if (slot.tag.load(std::memory_order_acquire) != tag_of(kind, offset % kSlotBytes)) [[unlikely]]
       return nullptr;
     return slot.object.load(std::memory_order_relaxed);
@@ -64,6 +65,8 @@ class HandleTable {
 };
 
 extern constinit HandleTable the_handles;
-inline HandleTable& handles() { return the_handles; }
+inline HandleTable& handles() {
+  return the_handles;
+}
 
 }  // namespace bnns::impl

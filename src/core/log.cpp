@@ -10,7 +10,8 @@ namespace bnns::impl {
 namespace {
 
 void write_to_stderr(OpenBNNSLogLevel level, const char* text, void*) {
-  std::fprintf(stderr, "openbnns %s: %s\n", level == OpenBNNSLogLevelError ? "error" : "info", text);
+  std::fprintf(stderr, "openbnns %s: %s\n", level == OpenBNNSLogLevelError ? "error" : "info",
+               text);
 }
 
 struct Sink {
@@ -70,14 +71,20 @@ thread_local char last_error_text[Text::kCapacity + 128] = "";
 
 void set_log_callback(OpenBNNSLogCallback callback, void* user) {
   the_log.set({.callback = callback, .user = user},
-            callback == nullptr ? kSilent : uint32_t{OpenBNNSLogLevelInfo});
+              callback == nullptr ? kSilent : uint32_t{OpenBNNSLogLevelInfo});
 }
 
-bool log_wants(OpenBNNSLogLevel level) { return the_log.wants(level); }
+bool log_wants(OpenBNNSLogLevel level) {
+  return the_log.wants(level);
+}
 
-void log_message(OpenBNNSLogLevel level, const char* text) { the_log.write(level, text); }
+void log_message(OpenBNNSLogLevel level, const char* text) {
+  the_log.write(level, text);
+}
 
-const char* last_error() { return last_error_text; }
+const char* last_error() {
+  return last_error_text;
+}
 
 void record_failure(const char* function, const Error& error) noexcept {
   std::snprintf(last_error_text, sizeof last_error_text, "%s: %s", function, error.text.c_str());

@@ -20,11 +20,9 @@ struct Target {
 
 // Best first within an architecture. The scalar target is whatever Highway falls back to.
 constexpr Target kTargets[] = {
-    {"avx3", HWY_AVX3},   {"avx2", HWY_AVX2},
-    {"sse4", HWY_SSE4},   {"sve2", HWY_SVE2},
-    {"sve", HWY_SVE},     {"neon", HWY_NEON},
-    {"wasm", HWY_WASM},   {"rvv", HWY_RVV},
-    {"scalar", HWY_EMU128 | HWY_SCALAR},
+    {"avx3", HWY_AVX3}, {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4},
+    {"sve2", HWY_SVE2}, {"sve", HWY_SVE},   {"neon", HWY_NEON},
+    {"wasm", HWY_WASM}, {"rvv", HWY_RVV},   {"scalar", HWY_EMU128 | HWY_SCALAR},
 };
 constexpr size_t kCount = std::size(kTargets);
 
@@ -99,8 +97,12 @@ const char* target_name() {
   return all.chosen->name;
 }
 
-const hwy::ChosenTarget& chosen_target() { return targets().highway; }
+const hwy::ChosenTarget& chosen_target() {
+  return targets().highway;
+}
 
-const char* const* supported_targets() { return targets().names; }
+const char* const* supported_targets() {
+  return targets().names;
+}
 
 }  // namespace bnns::impl

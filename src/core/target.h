@@ -1,6 +1,6 @@
-// Choice of the SIMD target. Highway compiles every kernel once per target; a filter takes its table
-// of kernels at creation and keeps it, so a later OpenBNNSSetTarget affects later filters only.
-// The choice is our own object: other users of Highway in the process are not affected.
+// Choice of the SIMD target. Highway compiles every kernel once per target; a filter takes its
+// table of kernels at creation and keeps it, so a later OpenBNNSSetTarget affects later filters
+// only. The choice is our own object: other users of Highway in the process are not affected.
 #pragma once
 
 #include <cstddef>

@@ -27,8 +27,7 @@ class Text {
   void add(bool value) { add(value ? "true" : "false"); }
   void add(const Text& text) { add(text.c_str()); }
   template <class T>
-    requires(std::is_integral_v<T> || std::is_enum_v<T>)
-  void add(T value) {
+  requires(std::is_integral_v<T> || std::is_enum_v<T>) void add(T value) {
     if constexpr (std::is_enum_v<T>) {
       add_unsigned(static_cast<uint64_t>(static_cast<std::underlying_type_t<T>>(value)));
     } else if constexpr (std::is_signed_v<T>) {

@@ -18,7 +18,9 @@ alignas(ThreadPool) unsigned char first_pool[sizeof(ThreadPool)];
 std::atomic<ThreadPool*> current_pool{nullptr};
 
 // The workers do not exist in a forked child and their pool may be locked: start with a new one.
-void replace_pool() { current_pool.store(new (std::nothrow) ThreadPool); }
+void replace_pool() {
+  current_pool.store(new (std::nothrow) ThreadPool);
+}
 
 }  // namespace
 
@@ -47,7 +49,8 @@ void ThreadPool::start(size_t threads) noexcept {
 }
 
 void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
-  if (threads <= 1 || grains <= 1 || inside_job || busy_.exchange(true, std::memory_order_acquire)) {
+  if (threads <= 1 || grains <= 1 || inside_job ||
+      busy_.exchange(true, std::memory_order_acquire)) {
     for (size_t grain = 0; grain < grains; ++grain) body(context, grain, 0);
     return;
   }
@@ -57,9 +60,8 @@ void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   grains_ = grains;
   next_.store(0, std::memory_order_relaxed);
   const uint32_t epoch_open = unpack(state_.load(std::memory_order_relaxed)).epoch_open + 1;
-  state_.store(pack({.inside = 0,
-                     .places = static_cast<uint16_t>(threads - 1),
-                     .epoch_open = epoch_open}));
+  state_.store(
+      pack({.inside = 0, .places = static_cast<uint16_t>(threads - 1), .epoch_open = epoch_open}));
   // Sequentially consistent on both sides: a worker counts itself asleep before it looks at the
   // state for the last time, we change the state before we count the sleepers.
   if (sleepers_.load() > 0) {

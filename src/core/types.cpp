@@ -34,7 +34,8 @@ constexpr TypeInfo kTypes[] = {
 
 using Axes = std::array<uint8_t, 8>;
 
-constexpr LayoutInfo row(BNNSDataLayout layout, const char* name, uint8_t rank, Axes pair = {0, 1, 2, 3, 4, 5, 6, 7},
+constexpr LayoutInfo row(BNNSDataLayout layout, const char* name, uint8_t rank,
+                         Axes pair = {0, 1, 2, 3, 4, 5, 6, 7},
                          Axes tuple = {0, 1, 2, 3, 4, 5, 6, 7}) {
   LayoutInfo info{.layout = layout, .name = name, .rank = rank, .pair = {}, .tuple = {}};
   for (size_t k = 0; k < 8; ++k) {

@@ -28,15 +28,16 @@ constexpr size_t type_bytes(BNNSDataType type) {
   return (static_cast<uint32_t>(type) & 0x7FFF) / 8;
 }
 
-// Memory order: position 0 is the axis of stride[0], the fastest. `pair[k]` is the size[] entry that
-// belongs to stride[k]; `tuple[i]` the size[] entry of logical coordinate i (matrix: row, column).
+// Memory order: position 0 is the axis of stride[0], the fastest. `pair[k]` is the size[] entry
+// that belongs to stride[k]; `tuple[i]` the size[] entry of logical coordinate i (matrix: row,
+// column).
 struct LayoutInfo {
   BNNSDataLayout layout;
   const char* name;
   uint8_t rank;
   uint8_t pair[8];
   uint8_t tuple[8];
-  bool rotated = false;  // the first two axes (kernel width and height) run backwards
+  bool rotated = false;   // the first two axes (kernel width and height) run backwards
   bool packed32 = false;  // blocks of 32 output channels, innermost
   bool opaque = false;    // FullyConnectedSparse
 };

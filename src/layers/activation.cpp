@@ -33,8 +33,8 @@ void check_channels(const BNNSLayerParametersActivation& p, ActivationProblem& p
     problem.channels = problem.in.size[2];
     problem.plane = problem.in.size[0] * problem.in.size[1];
   } else if (row.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
-    require(problem.in.rank() == 1, "i_desc.layout is ", problem.in.layout->name,
-            "; ", row.name, " needs ImageCHW or a vector");
+    require(problem.in.rank() == 1, "i_desc.layout is ", problem.in.layout->name, "; ", row.name,
+            " needs ImageCHW or a vector");
     problem.channels = problem.in.size[0];
   } else {
     require(row.kind == ActivationClass::kInteger, "i_desc.layout is ", problem.in.layout->name,
@@ -82,7 +82,8 @@ void set_strides(SoftmaxAxes& axes, size_t tensor, const View& like, const View&
   bool same = view.rank == like.rank;
   for (size_t k = 0; same && k < like.rank; ++k) same = view.extent[k] == like.extent[k];
   if (!same && !view.is_dense()) {
-    fail_unsupported(field, " has other axes than i_desc and is not contiguous; softmax needs one "
+    fail_unsupported(field,
+                     " has other axes than i_desc and is not contiguous; softmax needs one "
                      "or the other");
   }
   size_t packed = 1;
@@ -95,8 +96,8 @@ void set_strides(SoftmaxAxes& axes, size_t tensor, const View& like, const View&
 }
 
 bool same_place(const View& a, const View& b) {
-  bool same = a.data == b.data && a.type == b.type && a.rank == b.rank &&
-              a.scaling.is_plain() && b.scaling.is_plain();
+  bool same = a.data == b.data && a.type == b.type && a.rank == b.rank && a.scaling.is_plain() &&
+              b.scaling.is_plain();
   for (size_t k = 0; same && k < a.rank; ++k)
     same = a.extent[k] == b.extent[k] && a.stride[k] == b.stride[k];
   return same;
@@ -127,6 +128,11 @@ class ActivationFilter final : public Filter {
   void apply(const ForwardArgs& args) override;
   void apply_backward(const BackwardArgs& args) override;
   BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target) override;
+  Text plan() const override {
+    return Text(problem_.row->name, ", ", describe(problem_.in), " ", problem_.in.type->name,
+                " to ", describe(problem_.out), " ", problem_.out.type->name,
+                flat_ ? ", on contiguous rows" : ", through views");
+  }
 
  private:
   ElementRun run() const { return {.convert = convert_, .alpha = alpha_, .threads = threads()}; }
@@ -153,8 +159,8 @@ class ActivationFilter final : public Filter {
   const AlphaKernels* alpha_ = alpha_kernels();
   const SoftmaxKernels* softmax_ = softmax_kernels();
   ForwardKernel gumbel_ = forward_kernels()[BNNSActivationFunctionGumbel];
-  Array<float> alphas_;       // per channel
-  Descriptor alpha_desc_;     // what weights_delta must look like
+  Array<float> alphas_;    // per channel
+  Descriptor alpha_desc_;  // what weights_delta must look like
   IntegerConstants integer_;
   std::atomic<uint64_t> stream_;  // of random numbers, a new one per call
 };
@@ -260,15 +266,19 @@ Slope ActivationFilter::choose_slope(const BackwardArgs& args) const {
   require(problem_.row->from_input, "activation is ", name, "; it has no gradient");
   // Not injective: x is better where it is given.
   const bool prefer_input =
-      problem_.row->function == BNNSActivationFunctionGELUApproximationSigmoid && args.in != nullptr;
+      problem_.row->function == BNNSActivationFunctionGELUApproximationSigmoid &&
+      args.in != nullptr;
   if (args.out != nullptr && !prefer_input && slope_known_from_output()) return Slope::kFromOutput;
-  require(args.in != nullptr, "in is NULL; the gradient of ", name,
-          args.out == nullptr ? " needs in or out" : " with these parameters cannot be had from out");
+  require(
+      args.in != nullptr, "in is NULL; the gradient of ", name,
+      args.out == nullptr ? " needs in or out" : " with these parameters cannot be had from out");
   return Slope::kFromInput;
 }
 
 void ActivationFilter::apply_backward(const BackwardArgs& args) {
-  const auto wanted = [](const BNNSNDArrayDescriptor* d) { return d != nullptr && d->data != nullptr; };
+  const auto wanted = [](const BNNSNDArrayDescriptor* d) {
+    return d != nullptr && d->data != nullptr;
+  };
   const bool want_x = wanted(args.in_delta), want_alpha = wanted(args.weights_delta);
   require(!wanted(args.bias_delta), "bias_delta is given; an activation filter has no bias");
   if (!want_x && !want_alpha) return;
@@ -283,7 +293,8 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   const Slope slope = choose_slope(args);
   require(!want_alpha || args.in != nullptr, "in is NULL; the gradient of the slope needs it");
   if (args.batch == 0) return;
-  const Descriptor dy = read_delta(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
+  const Descriptor dy =
+      read_delta(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
   require_batch(dy.view, args.batch, args.out_delta_stride, "out_delta_stride");
   Descriptor dx;
   if (want_x) {
@@ -302,7 +313,8 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   }
   const View delta = batched(dy.view, dy.view.data, args.batch, args.out_delta_stride);
   const View x = batched(problem_.in.view, args.in, args.batch, args.in_stride);
-  const View known = from_input ? x : batched(problem_.out.view, args.out, args.batch, args.out_stride);
+  const View known =
+      from_input ? x : batched(problem_.out.view, args.out, args.batch, args.out_stride);
   View target;
   if (want_x) {
     target = batched(dx.view, dx.view.data, args.batch, args.in_delta_stride);
@@ -316,8 +328,8 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   if (problem_.row->kind == ActivationClass::kAxis) {
     backward_axes(args, slope, dx, dy);
   } else if (per_channel()) {
-    run_backward_channels(run(), function_, slope, alphas_.data(), problem_.channels, problem_.plane,
-                          known, delta, target, dx.accumulate);
+    run_backward_channels(run(), function_, slope, alphas_.data(), problem_.channels,
+                          problem_.plane, known, delta, target, dx.accumulate);
   } else {
     run_backward(run(), function_, slope, known, delta, target, dx.accumulate);
   }
@@ -330,7 +342,8 @@ void ActivationFilter::backward_alpha(const BackwardArgs& args, const View& x, c
   const Range written = range_of(delta.view, delta.view.data, 1, 0);
   require_apart(written, "weights_delta", range_of(x, x.data, 1, 0), "in");
   require_apart(written, "weights_delta", range_of(dy, dy.data, 1, 0), "out_delta");
-  if (dx != nullptr) require_apart(written, "weights_delta", range_of(*dx, dx->data, 1, 0), "in_delta");
+  if (dx != nullptr)
+    require_apart(written, "weights_delta", range_of(*dx, dx->data, 1, 0), "in_delta");
   auto* gradient = static_cast<float*>(delta.view.data);
   if (per_channel()) {
     run_leaky_gradient_channels(run(), problem_.channels, problem_.plane, x, dy, gradient,

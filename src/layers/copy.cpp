@@ -119,16 +119,17 @@ void copy_array(const BNNSNDArrayDescriptor* dest_given, const BNNSNDArrayDescri
   Pair pair = {strip(src.view), strip(dest.view)};
   for (size_t k = 0; k < dest.rank(); ++k) {
     const auto* tuple = dest.layout->tuple;
-    const auto i = static_cast<size_t>(
-        std::find(tuple, tuple + dest.rank(), dest.layout->pair[k]) - tuple);
+    const auto i =
+        static_cast<size_t>(std::find(tuple, tuple + dest.rank(), dest.layout->pair[k]) - tuple);
     push(pair.from, src.logical_extent(i), src.logical_stride(i));
     push(pair.to, dest.logical_extent(i), dest.logical_stride(i));
   }
   run_move(kernels, options.threads, collapsed(pair.from), collapsed(pair.to));
 }
 
-void transpose_array(const BNNSNDArrayDescriptor* dest_given, const BNNSNDArrayDescriptor* src_given,
-                     size_t axis0, size_t axis1, const BNNSFilterParameters* filter_parameters) {
+void transpose_array(const BNNSNDArrayDescriptor* dest_given,
+                     const BNNSNDArrayDescriptor* src_given, size_t axis0, size_t axis1,
+                     const BNNSFilterParameters* filter_parameters) {
   require(dest_given != nullptr, "dest is NULL");
   require(src_given != nullptr, "src is NULL");
   const FilterOptions options(filter_parameters);

@@ -48,7 +48,8 @@ void check_bias(const Problem& p) {
   if (!p.has_bias) return;
   require_plain_layout(p.bias, "bias");
   require(p.bias.type->kind != TypeClass::kBoolean && p.bias.type->bits <= 32, "bias.data_type is ",
-          p.bias.type->name, "; a bias is floating-point, indexed or an integer of at most 32 bits");
+          p.bias.type->name,
+          "; a bias is floating-point, indexed or an integer of at most 32 bits");
   require(p.bias.view.count == p.out.view.count, "bias has ", p.bias.view.count,
           " elements, o_desc has ", p.out.view.count, "; they must be equal");
   require_data(p.bias.view.data, p.bias.view.type, "bias.data");
@@ -59,8 +60,7 @@ void check_activation(const Problem& p) {
           p.activation->name, "; it exists only as an activation filter of its own");
   if (!p.integer()) return;
   const bool integers = p.in.type->is_integer() && p.out.type->is_integer() &&
-                        p.weights.type->is_integer() &&
-                        (!p.has_bias || p.bias.type->is_integer());
+                        p.weights.type->is_integer() && (!p.has_bias || p.bias.type->is_integer());
   require(integers, "activation.function is ", p.activation->name, "; i_desc (", p.in.type->name,
           "), w_desc (", p.weights.type->name, "), o_desc (", p.out.type->name,
           ") and bias must have integer types");
@@ -122,13 +122,17 @@ class FullyConnectedFilter final : public Filter {
   void apply(const ForwardArgs& args) override;
   void apply_backward(const BackwardArgs& args) override;
   void reserve(size_t batch, size_t callers) override;
+  Text plan() const override {
+    return Text(problem_.in.view.count, " to ", problem_.out.view.count, ", ",
+                problem_.activation->name, ", ", problem_.weights.type->name, " weights ",
+                op_.uses_client_weights() ? "of the client" : "copied");
+  }
 
  private:
   void apply_integer(const ForwardArgs& args);
   void copy_integer_weights(const FilterOptions& options);
   void check_trainable(const BackwardArgs& args, bool want_weights) const;
-  Gradients read_gradients(const BackwardArgs& args, bool want_x, bool want_w,
-                           bool want_b) const;
+  Gradients read_gradients(const BackwardArgs& args, bool want_x, bool want_w, bool want_b) const;
   void check_overlaps(const BackwardArgs& args, const Gradients& g) const;
 
   Problem problem_;
@@ -188,9 +192,9 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
   require_apart(range_of(in, args.in, args.batch, args.in_stride), "in",
                 range_of(out, args.out, args.batch, args.out_stride), "out");
   if (problem_.integer()) return apply_integer(args);
-  const bool random = problem_.activation->uses_alpha &&
-                      (problem_.activation->kind == ActivationClass::kRandom ||
-                       problem_.activation->kind == ActivationClass::kAxis);
+  const bool random =
+      problem_.activation->uses_alpha && (problem_.activation->kind == ActivationClass::kRandom ||
+                                          problem_.activation->kind == ActivationClass::kAxis);
   // Streams of one filter are 2^32 apart from those of the next; a call uses one per chunk.
   const uint64_t stream =
       random ? stream_.fetch_add(args.batch, std::memory_order_relaxed) : uint64_t{0};
@@ -224,7 +228,8 @@ Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args, bool wa
                                                bool want_b) const {
   const bool identity = problem_.activation->function == BNNSActivationFunctionIdentity;
   Gradients g = {};
-  const Descriptor dy = read_delta(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
+  const Descriptor dy =
+      read_delta(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
   require_batch(dy.view, args.batch, args.out_delta_stride, "out_delta_stride");
   g.dy = dy.view;
   g.dy_stride = args.out_delta_stride;
@@ -233,7 +238,8 @@ Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args, bool wa
     g.out = {args.out, args.out_stride};
   }
   if (want_x) {
-    const Descriptor dx = read_delta(*args.in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
+    const Descriptor dx =
+        read_delta(*args.in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
     require_batch(dx.view, args.batch, args.in_delta_stride, "in_delta_stride");
     g.dx = dx.view;
     g.dx_stride = args.in_delta_stride;
@@ -256,7 +262,8 @@ Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args, bool wa
   }
   if (want_b) {
     require(problem_.has_bias, "bias_delta is given; the filter has no bias");
-    const Descriptor db = read_delta(*args.bias_delta, "bias_delta", problem_.bias, "bias", Use::kOutput);
+    const Descriptor db =
+        read_delta(*args.bias_delta, "bias_delta", problem_.bias, "bias", Use::kOutput);
     g.db = db.view;
     g.db_accumulate = db.accumulate;
   }
@@ -264,8 +271,7 @@ Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args, bool wa
 }
 
 // What is written must not overlap anything else: inputs would change under the computation.
-void FullyConnectedFilter::check_overlaps(const BackwardArgs& args,
-                                          const Gradients& g) const {
+void FullyConnectedFilter::check_overlaps(const BackwardArgs& args, const Gradients& g) const {
   struct Named {
     Range range;
     const char* name;
@@ -293,7 +299,9 @@ void FullyConnectedFilter::check_overlaps(const BackwardArgs& args,
 }
 
 void FullyConnectedFilter::apply_backward(const BackwardArgs& args) {
-  const auto wanted = [](const BNNSNDArrayDescriptor* d) { return d != nullptr && d->data != nullptr; };
+  const auto wanted = [](const BNNSNDArrayDescriptor* d) {
+    return d != nullptr && d->data != nullptr;
+  };
   const bool want_x = wanted(args.in_delta), want_w = wanted(args.weights_delta),
              want_b = wanted(args.bias_delta);
   if (!want_x && !want_w && !want_b) return;

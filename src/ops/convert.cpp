@@ -1,5 +1,6 @@
-// See convert.h. One row of the codec table per data type; each row reads and writes a run of values
-// with any stride. Highway serves only the 16-bit floats, where instructions beat the compiler.
+// See convert.h. One row of the codec table per data type; each row reads and writes a run of
+// values with any stride. Highway serves only the 16-bit floats, where instructions beat the
+// compiler.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convert.cpp"
 #include "hwy/foreach_target.h"
@@ -70,9 +71,15 @@ namespace {
 HWY_EXPORT(ConvertTable);
 
 // ---- Storage formats that are not C++ types ----
-struct Half { uint16_t bits; };
-struct BFloat { uint16_t bits; };
-struct Bool { uint8_t byte; };
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+struct Bool {
+  uint8_t byte;
+};
 
 template <class To, class From>
 To saturate(From value) {
@@ -176,16 +183,23 @@ template <class Number>
 void load_table(const Scaling& s, uint32_t index, Number* out) {
   const Scaling plain;
   switch (s.table_type) {
-    case BNNSDataTypeFloat16: load_run<Half>(s.table, index, 1, 1, plain, out); break;
-    case BNNSDataTypeBFloat16: load_run<BFloat>(s.table, index, 1, 1, plain, out); break;
-    default: load_run<float>(s.table, index, 1, 1, plain, out); break;
+    case BNNSDataTypeFloat16:
+      load_run<Half>(s.table, index, 1, 1, plain, out);
+      break;
+    case BNNSDataTypeBFloat16:
+      load_run<BFloat>(s.table, index, 1, 1, plain, out);
+      break;
+    default:
+      load_run<float>(s.table, index, 1, 1, plain, out);
+      break;
   }
 }
 
 template <unsigned kBits, class Number>
 void load_indexed(const void* data, size_t offset, size_t stride, size_t n, const Scaling& s,
                   Number* out) {
-  for (size_t i = 0; i < n; ++i) load_table(s, packed_value(data, offset + i * stride, kBits), out + i);
+  for (size_t i = 0; i < n; ++i)
+    load_table(s, packed_value(data, offset + i * stride, kBits), out + i);
 }
 
 template <class Number>
@@ -274,7 +288,9 @@ bool is_half_row(const View& view) {
 
 }  // namespace
 
-const ConvertKernels* convert_kernels() { return pick(HWY_DISPATCH_TABLE(ConvertTable))(); }
+const ConvertKernels* convert_kernels() {
+  return pick(HWY_DISPATCH_TABLE(ConvertTable))();
+}
 
 void read_values(const ConvertKernels& kernels, const View& view, size_t first, size_t n,
                  float* out) {
@@ -292,7 +308,9 @@ void write_values(const ConvertKernels& kernels, const View& view, size_t first,
   });
 }
 
-void read_values(const View& view, size_t first, size_t n, Wide* out) { read_all(view, first, n, out); }
+void read_values(const View& view, size_t first, size_t n, Wide* out) {
+  read_all(view, first, n, out);
+}
 void write_values(const View& view, size_t first, size_t n, const Wide* in) {
   write_all(view, first, n, in);
 }
@@ -303,9 +321,13 @@ void write_values(const View& view, size_t first, size_t n, const int64_t* in) {
   write_all(view, first, n, in);
 }
 
-bool fits_float(const TypeInfo& type) { return !type.is_integer() || type.bits <= 16; }
+bool fits_float(const TypeInfo& type) {
+  return !type.is_integer() || type.bits <= 16;
+}
 
-bool can_write(const TypeInfo& type) { return type.bytes() > 0 && type.kind != TypeClass::kIndexed; }
+bool can_write(const TypeInfo& type) {
+  return type.bytes() > 0 && type.kind != TypeClass::kIndexed;
+}
 
 }  // namespace bnns::impl
 #endif  // HWY_ONCE

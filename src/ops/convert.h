@@ -1,7 +1,8 @@
-// Stored values to numbers and back: y = scale * x + bias from integers, x = saturate(round-to-even(
-// y / scale - bias)) to integers, table look-up for indexed types, IEEE rounding for 16-bit floats.
-// float is the working type; Wide holds every 64-bit integer exactly, for conversions between large
-// integers. NaN becomes the integer 0. Values of sub-byte types lie packed from the low bits up.
+// Stored values to numbers and back: y = scale * x + bias from integers, x =
+// saturate(round-to-even( y / scale - bias)) to integers, table look-up for indexed types, IEEE
+// rounding for 16-bit floats. float is the working type; Wide holds every 64-bit integer exactly,
+// for conversions between large integers. NaN becomes the integer 0. Values of sub-byte types lie
+// packed from the low bits up.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ struct ConvertKernels {
 const ConvertKernels* convert_kernels();
 
 // Elements [first, first + n) of a collapsed view, in memory order.
-void read_values(const ConvertKernels& kernels, const View& view, size_t first, size_t n, float* out);
+void read_values(const ConvertKernels& kernels, const View& view, size_t first, size_t n,
+                 float* out);
 void write_values(const ConvertKernels& kernels, const View& view, size_t first, size_t n,
                   const float* in);
 void read_values(const View& view, size_t first, size_t n, Wide* out);

@@ -1,5 +1,5 @@
-// Counter-based random numbers: number k of stream s is a function of (s, k), so that any thread can
-// draw any number and results do not depend on who does. Mixing by two rounds of SplitMix64.
+// Counter-based random numbers: number k of stream s is a function of (s, k), so that any thread
+// can draw any number and results do not depend on who does. Mixing by two rounds of SplitMix64.
 #pragma once
 
 #include <cstdint>

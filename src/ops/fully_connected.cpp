@@ -7,7 +7,9 @@
 namespace bnns::impl {
 namespace {
 
-bool is_row(const View& view) { return view.is_float() && view.is_dense(); }
+bool is_row(const View& view) {
+  return view.is_float() && view.is_dense();
+}
 
 const float* sample(const FullyConnectedOp::Rows& rows, size_t index, size_t stride) {
   return static_cast<const float*>(rows.data) + index * stride;
@@ -20,7 +22,9 @@ View samples_of(const View& one, const void* data, size_t stride, size_t first, 
   return batched(one, start, n, stride);
 }
 
-size_t step_of(const View& one, size_t stride) { return stride == 0 ? one.span : stride; }
+size_t step_of(const View& one, size_t stride) {
+  return stride == 0 ? one.span : stride;
+}
 
 // The samples as the last axis; the first tensor may have another distance than the others.
 void push_samples(SoftmaxAxes& axes, size_t samples, size_t first_step, size_t step) {
@@ -162,8 +166,8 @@ void FullyConnectedOp::forward(size_t batch, Rows in, Rows out, uint64_t random_
   const size_t in_step = step_of(problem_.in, in.stride);
   const size_t out_step = step_of(problem_.out, out.stride);
   if (ready_known_ && in_direct_ && out_direct_) {  // no working memory at all
-    return product(batch, sample(in, 0, 0), in_step, const_cast<float*>(sample(out, 0, 0)), out_step,
-                   ready_, random_stream);
+    return product(batch, sample(in, 0, 0), in_step, const_cast<float*>(sample(out, 0, 0)),
+                   out_step, ready_, random_stream);
   }
   LeasePool<Scratch>::Lease scratch = scratch_.take();
   const size_t chunk = in_direct_ && out_direct_ ? batch : std::min(batch, kChunk);
@@ -216,7 +220,8 @@ void FullyConnectedOp::input_gradient(const Gradients& p, size_t first, size_t n
                                       float* buffer) {
   const GemmForm form = w.in_stride == 1 ? GemmForm::kAxpy : GemmForm::kDot;
   const GemmMatrix a = {.data = g, .row = g_stride};
-  const GemmMatrix b = {.data = w.data, .row = form == GemmForm::kAxpy ? w.out_stride : w.in_stride};
+  const GemmMatrix b = {.data = w.data,
+                        .row = form == GemmForm::kAxpy ? w.out_stride : w.in_stride};
   const bool direct = is_row(p.dx);
   const size_t step = direct ? step_of(p.dx, p.dx_stride) : problem_.in_size;
   float* rows = direct ? static_cast<float*>(p.dx.data) + first * step : buffer;

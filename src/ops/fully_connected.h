@@ -1,8 +1,8 @@
 // y = act(b + W x) for a batch, and with g = dy act'(y):
 //   dx = W^T g,  dW = sum over the batch of g x^T,  db = sum over the batch of g.
-// Rows that are contiguous Float32 are used where they lie. Others are converted in chunks of kChunk
-// samples, so that the working memory does not depend on the batch. Sums over the batch run in the
-// order of the samples, chunk by chunk.
+// Rows that are contiguous Float32 are used where they lie. Others are converted in chunks of
+// kChunk samples, so that the working memory does not depend on the batch. Sums over the batch run
+// in the order of the samples, chunk by chunk.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace bnns::impl {
 
 struct FullyConnectedProblem {
   size_t in_size, out_size;
-  View in, out;      // one sample, not collapsed
+  View in, out;  // one sample, not collapsed
   bool has_bias;
   ElementActivation activation;
   ActivationClass activation_class;
@@ -39,9 +39,9 @@ class FullyConnectedOp {
   // Weights and bias as they lie with the client, of any readable type; prepared on each call, or
   // once with own_weights().
   struct Weights {
-    View matrix;                    // collapsed is not needed: two axes, any order
-    size_t out_stride, in_stride;   // of matrix, in values
-    View bias;                      // data NULL: none
+    View matrix;                   // collapsed is not needed: two axes, any order
+    size_t out_stride, in_stride;  // of matrix, in values
+    View bias;                     // data NULL: none
   };
   void own_weights(const Weights& weights);
   void use_weights(const Weights& weights);
@@ -53,16 +53,16 @@ class FullyConnectedOp {
   void forward(size_t batch, Rows in, Rows out, uint64_t random_stream);
 
   struct Gradients {
-    Rows in;        // data NULL unless dw is wanted
-    Rows out;       // data NULL for the identity
-    View dy;        // one sample
+    Rows in;   // data NULL unless dw is wanted
+    Rows out;  // data NULL for the identity
+    View dy;   // one sample
     size_t dy_stride;
-    View dx;        // data NULL: not wanted
+    View dx;  // data NULL: not wanted
     size_t dx_stride;
     bool dx_accumulate;
     FullyConnectedMatrix dw;  // data NULL: not wanted
     bool dw_accumulate;
-    View db;        // data NULL: not wanted
+    View db;  // data NULL: not wanted
     bool db_accumulate;
   };
   void backward(size_t batch, const Gradients& gradients);

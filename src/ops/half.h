@@ -6,11 +6,14 @@
 
 namespace bnns::impl {
 
-inline float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+inline float bfloat_to_float(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t{bits} << 16);
+}
 
 inline uint16_t float_to_bfloat(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<uint16_t>(bits >> 16 | 0x40);  // quiet NaN
+  if ((bits & 0x7FFFFFFF) > 0x7F800000)
+    return static_cast<uint16_t>(bits >> 16 | 0x40);  // quiet NaN
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
@@ -30,7 +33,8 @@ inline uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
   const uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) return static_cast<uint16_t>(sign | 0x7E00 | (magnitude >> 13 & 0x3FF));
+  if (magnitude > 0x7F800000)
+    return static_cast<uint16_t>(sign | 0x7E00 | (magnitude >> 13 & 0x3FF));
   if (magnitude >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);  // rounds to infinity
   if (magnitude < 0x38800000) {
     // Subnormal result: adding 0.5 lets the FPU round at the right bit.

@@ -46,10 +46,14 @@ void copy_elements(const View& from, const View& to, size_t first, size_t n) {
 using CopyElements = void (*)(const View&, const View&, size_t, size_t);
 CopyElements copier(size_t bytes) {
   switch (bytes) {
-    case 1: return copy_elements<uint8_t>;
-    case 2: return copy_elements<uint16_t>;
-    case 4: return copy_elements<uint32_t>;
-    default: return copy_elements<uint64_t>;
+    case 1:
+      return copy_elements<uint8_t>;
+    case 2:
+      return copy_elements<uint16_t>;
+    case 4:
+      return copy_elements<uint32_t>;
+    default:
+      return copy_elements<uint64_t>;
   }
 }
 

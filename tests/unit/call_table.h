@@ -121,14 +121,15 @@ std::vector<Row<Call>> descriptor_rows(const std::string& field, size_t rank, co
                     [=](Call& c) { get(c).data_type = static_cast<BNNSDataType>(bits); }});
   }
   for (size_t k = 0; k < rank; ++k) {
-    const std::string entry = "[" + std::to_string(k) + "]";
+    const std::string entry = std::string("[").append(std::to_string(k)).append("]");
     rows.push_back({field + ".size" + entry + "=0", {field + ".size" + entry, "is 0", "at least 1"},
                     [=](Call& c) { get(c).size[k] = 0; }});
     for (const size_t huge : {size_t{1} << 63, SIZE_MAX}) {
-      rows.push_back({field + ".size" + entry + "=" + std::to_string(huge), {field},
+      rows.push_back({field + ".size" + entry + "=" + std::to_string(huge),
+                      {field, std::to_string(huge), "overflow"},
                       [=](Call& c) { get(c).size[k] = huge; }});
     }
-    rows.push_back({field + ".stride" + entry + " overflows", {field},
+    rows.push_back({field + ".stride" + entry + " overflows", {field, "overflow"},
                     [=](Call& c) {
                       for (size_t a = k; a < rank; ++a) get(c).stride[a] = SIZE_MAX / 2;
                     }});
@@ -151,7 +152,7 @@ std::vector<Row<Call>> descriptor_rows(const std::string& field, size_t rank, co
     rows.push_back({field + " product of sizes overflows", {field, "overflow"},
                     [=](Call& c) { get(c).size[0] = get(c).size[1] = size_t{1} << 32; }});
   }
-  rows.push_back({field + " product with the element size overflows", {field},
+  rows.push_back({field + " product with the element size overflows", {field, "overflow"},
                   [=](Call& c) { get(c).size[0] = (size_t{1} << 62) + 1; }});
   return rows;
 }

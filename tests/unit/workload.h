@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "openbnns/openbnns.h"
@@ -116,7 +118,7 @@ class Workload {
                                   const Types& types, size_t weights_inner_stride = 1) {
     Workload w(std::move(name), batch);
     w.is_fully_connected_ = true;
-    w.flags_ = client_pointer ? BNNSFlagsUseClientPtr : 0;
+    w.flags_ = client_pointer ? uint32_t{BNNSFlagsUseClientPtr} : 0;
     w.weights_ = noise(in * out * weights_inner_stride, types.weights, 7);
     w.bias_ = noise(out, types.bias, 8);
     BNNSLayerParametersFullyConnected& p = w.fully_connected_;
@@ -237,8 +239,8 @@ inline std::vector<Workload> small_workloads() {
   const BNNSNDArrayDescriptor image = array(BNNSDataLayoutImageCHW, {7, 5, 6});
   std::vector<Workload> all;
   const auto add_activation = [&](const char* name, BNNSActivationFunction f,
-                                  const BNNSNDArrayDescriptor& like, BNNSDataType in = kFloat,
-                                  BNNSDataType out = kFloat) -> Workload& {
+                                  const BNNSNDArrayDescriptor& like, BNNSDataType in = BNNSDataTypeFloat32,
+                                  BNNSDataType out = BNNSDataTypeFloat32) -> Workload& {
     return all.emplace_back(Workload::activation(name, f, like, 3, in, out));
   };
   add_activation("relu", BNNSActivationFunctionRectifiedLinear, vector(1000));
@@ -275,6 +277,11 @@ inline std::vector<Workload> small_workloads() {
              {.in = kHalf, .weights = kHalf, .bias = kHalf, .out = kHalf});
   constexpr Types kIntegers = {.in = kInt8, .weights = kInt8, .bias = kInt8, .out = kInt8};
   constexpr auto kPerChannel = BNNSActivationFunctionIntegerLinearSaturatePerChannel;
+  all.push_back(Workload::fully_connected("fully connected, halves, several chunks", 12, 9, 150,
+                                          kIdentity, true,
+                                          {.in = kHalf, .weights = kHalf, .out = kHalf}));
+  all.push_back(Workload::fully_connected("fully connected, tanh, several chunks", 12, 9, 150,
+                                          BNNSActivationFunctionTanh, true, {}));
   add_matrix("fully connected, integers", kPerChannel, false, kIntegers);
   add_matrix("fully connected, client integers", kPerChannel, true, kIntegers);
   return all;

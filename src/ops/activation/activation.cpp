@@ -12,45 +12,68 @@ namespace {
 
 using enum ActivationClass;
 
+// What a function takes, and what its gradient can be had from.
+enum Takes { kNone, kAlpha, kAlphaBeta };
+enum Gradient { kNever, kX, kXY };
+
+constexpr ActivationRow row(BNNSActivationFunction function, const char* name, ActivationClass kind,
+                            Takes takes, Gradient gradient, float nanoseconds = 0.1f) {
+  return {.function = function,
+          .name = name,
+          .kind = kind,
+          .uses_alpha = takes != kNone,
+          .uses_beta = takes == kAlphaBeta,
+          .from_input = gradient != kNever,
+          .from_output = gradient == kXY,
+          .nanoseconds = nanoseconds};
+}
+
 // Row k describes function k. Costs are of the vectorised loop on cached data, rounded.
+// clang-format off
 constexpr ActivationRow kRows[] = {
-    {.function = BNNSActivationFunctionIdentity, .name = "Identity", .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionRectifiedLinear, .name = "RectifiedLinear", .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionLeakyRectifiedLinear, .name = "LeakyRectifiedLinear", .uses_alpha = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionSigmoid, .name = "Sigmoid", .from_input = true, .from_output = true, .nanoseconds = 0.5f},
-    {.function = BNNSActivationFunctionTanh, .name = "Tanh", .from_input = true, .from_output = true, .nanoseconds = 0.5f},
-    {.function = BNNSActivationFunctionScaledTanh, .name = "ScaledTanh", .uses_alpha = true, .uses_beta = true, .from_input = true, .from_output = true, .nanoseconds = 0.5f},
-    {.function = BNNSActivationFunctionAbs, .name = "Abs", .from_input = true},
-    {.function = BNNSActivationFunctionLinear, .name = "Linear", .uses_alpha = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionClamp, .name = "Clamp", .uses_alpha = true, .uses_beta = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionIntegerLinearSaturate, .name = "IntegerLinearSaturate", .kind = kInteger, .nanoseconds = 2},
-    {.function = BNNSActivationFunctionIntegerLinearSaturatePerChannel, .name = "IntegerLinearSaturatePerChannel", .kind = kInteger, .nanoseconds = 2},
-    {.function = BNNSActivationFunctionSoftmax, .name = "Softmax", .kind = kAxis, .from_input = true, .from_output = true, .nanoseconds = 1},
-    {.function = BNNSActivationFunctionGELUApproximation, .name = "GELUApproximation", .uses_alpha = true, .uses_beta = true, .from_input = true, .nanoseconds = 0.6f},
-    {.function = BNNSActivationFunctionGumbel, .name = "Gumbel", .kind = kRandom, .uses_alpha = true, .uses_beta = true, .nanoseconds = 3},
-    {.function = BNNSActivationFunctionGumbelMax, .name = "GumbelMax", .kind = kAxis, .uses_alpha = true, .uses_beta = true, .nanoseconds = 3},
-    {.function = BNNSActivationFunctionHardSigmoid, .name = "HardSigmoid", .uses_alpha = true, .uses_beta = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionSoftplus, .name = "Softplus", .uses_alpha = true, .uses_beta = true, .from_input = true, .from_output = true, .nanoseconds = 0.8f},
-    {.function = BNNSActivationFunctionSoftsign, .name = "Softsign", .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionELU, .name = "ELU", .uses_alpha = true, .from_input = true, .from_output = true, .nanoseconds = 0.5f},
-    {.function = BNNSActivationFunctionClampedLeakyRectifiedLinear, .name = "ClampedLeakyRectifiedLinear", .uses_alpha = true, .uses_beta = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionLinearWithBias, .name = "LinearWithBias", .uses_alpha = true, .uses_beta = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionLogSoftmax, .name = "LogSoftmax", .kind = kAxis, .from_input = true, .from_output = true, .nanoseconds = 1},
-    {.function = BNNSActivationFunctionLogSigmoid, .name = "LogSigmoid", .from_input = true, .from_output = true, .nanoseconds = 0.8f},
-    {.function = BNNSActivationFunctionSELU, .name = "SELU", .from_input = true, .from_output = true, .nanoseconds = 0.5f},
-    {.function = BNNSActivationFunctionCELU, .name = "CELU", .uses_alpha = true, .from_input = true, .from_output = true, .nanoseconds = 0.5f},
-    {.function = BNNSActivationFunctionHardShrink, .name = "HardShrink", .uses_alpha = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionSoftShrink, .name = "SoftShrink", .uses_alpha = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionTanhShrink, .name = "TanhShrink", .from_input = true, .from_output = true, .nanoseconds = 0.6f},
-    {.function = BNNSActivationFunctionThreshold, .name = "Threshold", .uses_alpha = true, .uses_beta = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionPReLUPerChannel, .name = "PReLUPerChannel", .kind = kChannel, .uses_alpha = true, .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionHardSwish, .name = "HardSwish", .from_input = true},
-    {.function = BNNSActivationFunctionSiLU, .name = "SiLU", .from_input = true, .nanoseconds = 0.5f},
-    {.function = BNNSActivationFunctionReLU6, .name = "ReLU6", .from_input = true, .from_output = true},
-    {.function = BNNSActivationFunctionErf, .name = "Erf", .from_input = true, .nanoseconds = 0.6f},
-    {.function = BNNSActivationFunctionGELU, .name = "GELU", .from_input = true, .nanoseconds = 0.8f},
-    {.function = BNNSActivationFunctionGELUApproximationSigmoid, .name = "GELUApproximationSigmoid", .from_input = true, .from_output = true, .nanoseconds = 0.5f},
+    row(BNNSActivationFunctionIdentity, "Identity", kElement, kNone, kXY),
+    row(BNNSActivationFunctionRectifiedLinear, "RectifiedLinear", kElement, kNone, kXY),
+    row(BNNSActivationFunctionLeakyRectifiedLinear, "LeakyRectifiedLinear", kElement, kAlpha, kXY),
+    row(BNNSActivationFunctionSigmoid, "Sigmoid", kElement, kNone, kXY, 0.5f),
+    row(BNNSActivationFunctionTanh, "Tanh", kElement, kNone, kXY, 0.5f),
+    row(BNNSActivationFunctionScaledTanh, "ScaledTanh", kElement, kAlphaBeta, kXY, 0.5f),
+    row(BNNSActivationFunctionAbs, "Abs", kElement, kNone, kX),
+    row(BNNSActivationFunctionLinear, "Linear", kElement, kAlpha, kXY),
+    row(BNNSActivationFunctionClamp, "Clamp", kElement, kAlphaBeta, kXY),
+    row(BNNSActivationFunctionIntegerLinearSaturate,
+        "IntegerLinearSaturate", kInteger, kNone, kNever, 2),
+    row(BNNSActivationFunctionIntegerLinearSaturatePerChannel,
+        "IntegerLinearSaturatePerChannel", kInteger, kNone, kNever, 2),
+    row(BNNSActivationFunctionSoftmax, "Softmax", kAxis, kNone, kXY, 1),
+    row(BNNSActivationFunctionGELUApproximation,
+        "GELUApproximation", kElement, kAlphaBeta, kX, 0.6f),
+    row(BNNSActivationFunctionGumbel, "Gumbel", kRandom, kAlphaBeta, kNever, 3),
+    row(BNNSActivationFunctionGumbelMax, "GumbelMax", kAxis, kAlphaBeta, kNever, 3),
+    row(BNNSActivationFunctionHardSigmoid, "HardSigmoid", kElement, kAlphaBeta, kXY),
+    row(BNNSActivationFunctionSoftplus, "Softplus", kElement, kAlphaBeta, kXY, 0.8f),
+    row(BNNSActivationFunctionSoftsign, "Softsign", kElement, kNone, kXY),
+    row(BNNSActivationFunctionELU, "ELU", kElement, kAlpha, kXY, 0.5f),
+    row(BNNSActivationFunctionClampedLeakyRectifiedLinear,
+        "ClampedLeakyRectifiedLinear", kElement, kAlphaBeta, kXY),
+    row(BNNSActivationFunctionLinearWithBias, "LinearWithBias", kElement, kAlphaBeta, kXY),
+    row(BNNSActivationFunctionLogSoftmax, "LogSoftmax", kAxis, kNone, kXY, 1),
+    row(BNNSActivationFunctionLogSigmoid, "LogSigmoid", kElement, kNone, kXY, 0.8f),
+    row(BNNSActivationFunctionSELU, "SELU", kElement, kNone, kXY, 0.5f),
+    row(BNNSActivationFunctionCELU, "CELU", kElement, kAlpha, kXY, 0.5f),
+    row(BNNSActivationFunctionHardShrink, "HardShrink", kElement, kAlpha, kXY),
+    row(BNNSActivationFunctionSoftShrink, "SoftShrink", kElement, kAlpha, kXY),
+    row(BNNSActivationFunctionTanhShrink, "TanhShrink", kElement, kNone, kXY, 0.6f),
+    row(BNNSActivationFunctionThreshold, "Threshold", kElement, kAlphaBeta, kXY),
+    row(BNNSActivationFunctionPReLUPerChannel, "PReLUPerChannel", kChannel, kAlpha, kXY),
+    row(BNNSActivationFunctionHardSwish, "HardSwish", kElement, kNone, kX),
+    row(BNNSActivationFunctionSiLU, "SiLU", kElement, kNone, kX, 0.5f),
+    row(BNNSActivationFunctionReLU6, "ReLU6", kElement, kNone, kXY),
+    row(BNNSActivationFunctionErf, "Erf", kElement, kNone, kX, 0.6f),
+    row(BNNSActivationFunctionGELU, "GELU", kElement, kNone, kX, 0.8f),
+    row(BNNSActivationFunctionGELUApproximationSigmoid,
+        "GELUApproximationSigmoid", kElement, kNone, kXY, 0.5f),
 };
+// clang-format on
 
 // Elements of a grain: 64 KB a tensor, some microseconds of work.
 constexpr size_t kGrain = 16384;
@@ -132,9 +155,8 @@ ElementActivation::ElementActivation(const ActivationRow& row, const ActivationP
 void run_forward(const ElementRun& run, const ElementActivation& f, const View& x, const View& y) {
   const std::array<Operand, 2> operands = {Operand{x, Operand::kRead}, Operand{y, Operand::kWrite}};
   for_grains(threads_for(run, f.row(), x.count), x.count, kGrain, [&](size_t first, size_t n) {
-    for_blocks(*run.convert, operands, first, n, [&](std::array<float*, 2> rows, size_t m) {
-      f.forward(rows[0], rows[1], m);
-    });
+    for_blocks(*run.convert, operands, first, n,
+               [&](std::array<float*, 2> rows, size_t m) { f.forward(rows[0], rows[1], m); });
   });
 }
 

@@ -26,12 +26,22 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 using P = ActivationParameters;
 
-HWY_INLINE V Set(float value) { return hn::Set(D(), value); }
-HWY_INLINE V Zero() { return hn::Zero(D()); }
-HWY_INLINE V Alpha(const P& p) { return Set(p.alpha); }
-HWY_INLINE V Beta(const P& p) { return Set(p.beta); }
+HWY_INLINE V Set(float value) {
+  return hn::Set(D(), value);
+}
+HWY_INLINE V Zero() {
+  return hn::Zero(D());
+}
+HWY_INLINE V Alpha(const P& p) {
+  return Set(p.alpha);
+}
+HWY_INLINE V Beta(const P& p) {
+  return Set(p.beta);
+}
 // e^-|x|
-HWY_INLINE V ExpMinusAbs(V x) { return ExpNonPositive(D(), hn::Neg(hn::Abs(x))); }
+HWY_INLINE V ExpMinusAbs(V x) {
+  return ExpNonPositive(D(), hn::Neg(hn::Abs(x)));
+}
 // s(x) (1 - s(x)), without the cancellation in 1 - s
 HWY_INLINE V SigmoidSlope(V x) {
   const V e = ExpMinusAbs(x);
@@ -39,7 +49,9 @@ HWY_INLINE V SigmoidSlope(V x) {
   return hn::Mul(e, hn::Mul(r, r));
 }
 // 1 - tanh^2 x, likewise
-HWY_INLINE V TanhSlope(V x) { return hn::Mul(Set(4), SigmoidSlope(hn::Add(x, x))); }
+HWY_INLINE V TanhSlope(V x) {
+  return hn::Mul(Set(4), SigmoidSlope(hn::Add(x, x)));
+}
 
 struct Identity {
   static HWY_INLINE V forward(V x, const P&) { return x; }
@@ -153,7 +165,8 @@ struct GeluApproximation {
   static HWY_INLINE V forward(V x, const P& p) { return hn::Mul(x, Sigmoid(D(), twice_u(x, p))); }
   static HWY_INLINE V from_input(V x, V dy, const P& p) {
     const V u2 = twice_u(x, p);
-    const V slope_u2 = hn::Mul(Set(2 * p.alpha), hn::MulAdd(Set(3 * p.beta), hn::Mul(x, x), Set(1)));
+    const V slope_u2 =
+        hn::Mul(Set(2 * p.alpha), hn::MulAdd(Set(3 * p.beta), hn::Mul(x, x), Set(1)));
     const V slope = hn::MulAdd(hn::Mul(x, SigmoidSlope(u2)), slope_u2, Sigmoid(D(), u2));
     return hn::Mul(dy, slope);
   }
@@ -267,8 +280,8 @@ struct SoftShrink : HardShrink {
 struct TanhShrink {
   static HWY_INLINE V forward(V x, const P&) {
     const V x2 = hn::Mul(x, x);
-    const V series = hn::Mul(
-        hn::Mul(x, x2), Polynomial(D(), x2, 1.0f / 3, -2.0f / 15, 17.0f / 315, -62.0f / 2835));
+    const V series = hn::Mul(hn::Mul(x, x2),
+                             Polynomial(D(), x2, 1.0f / 3, -2.0f / 15, 17.0f / 315, -62.0f / 2835));
     const V direct = hn::Sub(x, Tanh(D(), x));
     return hn::IfThenElse(hn::Lt(hn::Abs(x), Set(0.25f)), series, direct);
   }
@@ -341,8 +354,8 @@ struct GeluApproximationSigmoid : SigmoidWeighted<1702> {
   static constexpr float kArgmin = -0.75115426f;
   static constexpr float kMinimum = -0.16361019f;
   static constexpr float kTwoOverCurvature = 5.3949724f;  // there
-  // Solves x s(1.702 x) = y: a parabola through the minimum, or y + 0.1, starts Newton so close that
-  // four steps leave 1e-12.
+  // Solves x s(1.702 x) = y: a parabola through the minimum, or y + 0.1, starts Newton so close
+  // that four steps leave 1e-12.
   static HWY_INLINE V from_output(V y, V dy, const P& p) {
     const V above = hn::Max(hn::Sub(y, Set(kMinimum)), Zero());
     const V parabola = hn::Add(Set(kArgmin), hn::Sqrt(hn::Mul(above, Set(kTwoOverCurvature))));

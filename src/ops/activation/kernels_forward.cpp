@@ -19,17 +19,44 @@ void Forward(const float* x, float* y, size_t n, const ActivationParameters& p) 
 
 const ForwardKernel* ForwardTable() {
   using namespace activations;
-  static constexpr ForwardKernel kTable[] = {
-      Forward<Identity>, Forward<RectifiedLinear>, Forward<LeakyRectifiedLinear>,
-      Forward<SigmoidFunction>, Forward<TanhFunction>, Forward<ScaledTanh>, Forward<AbsFunction>,
-      Forward<Linear>, Forward<Clamp>, nullptr, nullptr, nullptr, Forward<GeluApproximation>,
-      Forward<Gumbel>, Forward<Gumbel>, Forward<HardSigmoid>, Forward<SoftplusFunction>,
-      Forward<Softsign>, Forward<Elu>, Forward<ClampedLeakyRectifiedLinear>,
-      Forward<LinearWithBias>, nullptr, Forward<LogSigmoidFunction>, Forward<Selu>, Forward<Celu>,
-      Forward<HardShrink>, Forward<SoftShrink>, Forward<TanhShrink>, Forward<Threshold>,
-      Forward<LeakyRectifiedLinear>, Forward<HardSwish>, Forward<Silu>, Forward<Relu6>,
-      Forward<ErfFunction>, Forward<GeluFunction>, Forward<GeluApproximationSigmoid>};
-  static_assert(sizeof kTable / sizeof *kTable == BNNSActivationFunctionGELUApproximationSigmoid + 1);
+  static constexpr ForwardKernel kTable[] = {Forward<Identity>,
+                                             Forward<RectifiedLinear>,
+                                             Forward<LeakyRectifiedLinear>,
+                                             Forward<SigmoidFunction>,
+                                             Forward<TanhFunction>,
+                                             Forward<ScaledTanh>,
+                                             Forward<AbsFunction>,
+                                             Forward<Linear>,
+                                             Forward<Clamp>,
+                                             nullptr,
+                                             nullptr,
+                                             nullptr,
+                                             Forward<GeluApproximation>,
+                                             Forward<Gumbel>,
+                                             Forward<Gumbel>,
+                                             Forward<HardSigmoid>,
+                                             Forward<SoftplusFunction>,
+                                             Forward<Softsign>,
+                                             Forward<Elu>,
+                                             Forward<ClampedLeakyRectifiedLinear>,
+                                             Forward<LinearWithBias>,
+                                             nullptr,
+                                             Forward<LogSigmoidFunction>,
+                                             Forward<Selu>,
+                                             Forward<Celu>,
+                                             Forward<HardShrink>,
+                                             Forward<SoftShrink>,
+                                             Forward<TanhShrink>,
+                                             Forward<Threshold>,
+                                             Forward<LeakyRectifiedLinear>,
+                                             Forward<HardSwish>,
+                                             Forward<Silu>,
+                                             Forward<Relu6>,
+                                             Forward<ErfFunction>,
+                                             Forward<GeluFunction>,
+                                             Forward<GeluApproximationSigmoid>};
+  static_assert(sizeof kTable / sizeof *kTable ==
+                BNNSActivationFunctionGELUApproximationSigmoid + 1);
   return kTable;
 }
 
@@ -43,7 +70,9 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::impl {
 
 HWY_EXPORT(ForwardTable);
-const ForwardKernel* forward_kernels() { return pick(HWY_DISPATCH_TABLE(ForwardTable))(); }
+const ForwardKernel* forward_kernels() {
+  return pick(HWY_DISPATCH_TABLE(ForwardTable))();
+}
 
 }  // namespace bnns::impl
 #endif

@@ -21,18 +21,44 @@ void FromInput(const float* x, const float* dy, float* dx, size_t n,
 
 const BackwardKernel* FromInputTable() {
   using namespace activations;
-  static constexpr BackwardKernel kTable[] = {
-      FromInput<Identity>, FromInput<RectifiedLinear>, FromInput<LeakyRectifiedLinear>,
-      FromInput<SigmoidFunction>, FromInput<TanhFunction>, FromInput<ScaledTanh>,
-      FromInput<AbsFunction>, FromInput<Linear>, FromInput<Clamp>, nullptr, nullptr, nullptr,
-      FromInput<GeluApproximation>, nullptr, nullptr, FromInput<HardSigmoid>,
-      FromInput<SoftplusFunction>, FromInput<Softsign>, FromInput<Elu>,
-      FromInput<ClampedLeakyRectifiedLinear>, FromInput<LinearWithBias>, nullptr,
-      FromInput<LogSigmoidFunction>, FromInput<Selu>, FromInput<Celu>, FromInput<HardShrink>,
-      FromInput<SoftShrink>, FromInput<TanhShrink>, FromInput<Threshold>,
-      FromInput<LeakyRectifiedLinear>, FromInput<HardSwish>, FromInput<Silu>, FromInput<Relu6>,
-      FromInput<ErfFunction>, FromInput<GeluFunction>, FromInput<GeluApproximationSigmoid>};
-  static_assert(sizeof kTable / sizeof *kTable == BNNSActivationFunctionGELUApproximationSigmoid + 1);
+  static constexpr BackwardKernel kTable[] = {FromInput<Identity>,
+                                              FromInput<RectifiedLinear>,
+                                              FromInput<LeakyRectifiedLinear>,
+                                              FromInput<SigmoidFunction>,
+                                              FromInput<TanhFunction>,
+                                              FromInput<ScaledTanh>,
+                                              FromInput<AbsFunction>,
+                                              FromInput<Linear>,
+                                              FromInput<Clamp>,
+                                              nullptr,
+                                              nullptr,
+                                              nullptr,
+                                              FromInput<GeluApproximation>,
+                                              nullptr,
+                                              nullptr,
+                                              FromInput<HardSigmoid>,
+                                              FromInput<SoftplusFunction>,
+                                              FromInput<Softsign>,
+                                              FromInput<Elu>,
+                                              FromInput<ClampedLeakyRectifiedLinear>,
+                                              FromInput<LinearWithBias>,
+                                              nullptr,
+                                              FromInput<LogSigmoidFunction>,
+                                              FromInput<Selu>,
+                                              FromInput<Celu>,
+                                              FromInput<HardShrink>,
+                                              FromInput<SoftShrink>,
+                                              FromInput<TanhShrink>,
+                                              FromInput<Threshold>,
+                                              FromInput<LeakyRectifiedLinear>,
+                                              FromInput<HardSwish>,
+                                              FromInput<Silu>,
+                                              FromInput<Relu6>,
+                                              FromInput<ErfFunction>,
+                                              FromInput<GeluFunction>,
+                                              FromInput<GeluApproximationSigmoid>};
+  static_assert(sizeof kTable / sizeof *kTable ==
+                BNNSActivationFunctionGELUApproximationSigmoid + 1);
   return kTable;
 }
 
@@ -58,8 +84,7 @@ float LeakyGradient(const float* x, const float* dy, size_t n) {
 
 void AddRow(const float* g, float* dx, size_t n) {
   using activations::V;
-  MapRow(g, dx, dx, n,
-         [](V a, V b) HWY_ATTR { return hwy::HWY_NAMESPACE::Add(a, b); });
+  MapRow(g, dx, dx, n, [](V a, V b) HWY_ATTR { return hwy::HWY_NAMESPACE::Add(a, b); });
 }
 
 const AlphaKernels* AlphaTable() {
@@ -78,8 +103,12 @@ namespace bnns::impl {
 
 HWY_EXPORT(FromInputTable);
 HWY_EXPORT(AlphaTable);
-const BackwardKernel* from_input_kernels() { return pick(HWY_DISPATCH_TABLE(FromInputTable))(); }
-const AlphaKernels* alpha_kernels() { return pick(HWY_DISPATCH_TABLE(AlphaTable))(); }
+const BackwardKernel* from_input_kernels() {
+  return pick(HWY_DISPATCH_TABLE(FromInputTable))();
+}
+const AlphaKernels* alpha_kernels() {
+  return pick(HWY_DISPATCH_TABLE(AlphaTable))();
+}
 
 }  // namespace bnns::impl
 #endif

@@ -21,17 +21,44 @@ void FromOutput(const float* y, const float* dy, float* dx, size_t n,
 
 const BackwardKernel* FromOutputTable() {
   using namespace activations;
-  static constexpr BackwardKernel kTable[] = {
-      FromOutput<Identity>, FromOutput<RectifiedLinear>, FromOutput<LeakyRectifiedLinear>,
-      FromOutput<SigmoidFunction>, FromOutput<TanhFunction>, FromOutput<ScaledTanh>, nullptr,
-      FromOutput<Linear>, FromOutput<Clamp>, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-      FromOutput<HardSigmoid>, FromOutput<SoftplusFunction>, FromOutput<Softsign>, FromOutput<Elu>,
-      FromOutput<ClampedLeakyRectifiedLinear>, FromOutput<LinearWithBias>, nullptr,
-      FromOutput<LogSigmoidFunction>, FromOutput<Selu>, FromOutput<Celu>, FromOutput<HardShrink>,
-      FromOutput<SoftShrink>, FromOutput<TanhShrink>, FromOutput<Threshold>,
-      FromOutput<LeakyRectifiedLinear>, nullptr, nullptr, FromOutput<Relu6>, nullptr, nullptr,
-      FromOutput<GeluApproximationSigmoid>};
-  static_assert(sizeof kTable / sizeof *kTable == BNNSActivationFunctionGELUApproximationSigmoid + 1);
+  static constexpr BackwardKernel kTable[] = {FromOutput<Identity>,
+                                              FromOutput<RectifiedLinear>,
+                                              FromOutput<LeakyRectifiedLinear>,
+                                              FromOutput<SigmoidFunction>,
+                                              FromOutput<TanhFunction>,
+                                              FromOutput<ScaledTanh>,
+                                              nullptr,
+                                              FromOutput<Linear>,
+                                              FromOutput<Clamp>,
+                                              nullptr,
+                                              nullptr,
+                                              nullptr,
+                                              nullptr,
+                                              nullptr,
+                                              nullptr,
+                                              FromOutput<HardSigmoid>,
+                                              FromOutput<SoftplusFunction>,
+                                              FromOutput<Softsign>,
+                                              FromOutput<Elu>,
+                                              FromOutput<ClampedLeakyRectifiedLinear>,
+                                              FromOutput<LinearWithBias>,
+                                              nullptr,
+                                              FromOutput<LogSigmoidFunction>,
+                                              FromOutput<Selu>,
+                                              FromOutput<Celu>,
+                                              FromOutput<HardShrink>,
+                                              FromOutput<SoftShrink>,
+                                              FromOutput<TanhShrink>,
+                                              FromOutput<Threshold>,
+                                              FromOutput<LeakyRectifiedLinear>,
+                                              nullptr,
+                                              nullptr,
+                                              FromOutput<Relu6>,
+                                              nullptr,
+                                              nullptr,
+                                              FromOutput<GeluApproximationSigmoid>};
+  static_assert(sizeof kTable / sizeof *kTable ==
+                BNNSActivationFunctionGELUApproximationSigmoid + 1);
   return kTable;
 }
 
@@ -45,7 +72,9 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::impl {
 
 HWY_EXPORT(FromOutputTable);
-const BackwardKernel* from_output_kernels() { return pick(HWY_DISPATCH_TABLE(FromOutputTable))(); }
+const BackwardKernel* from_output_kernels() {
+  return pick(HWY_DISPATCH_TABLE(FromOutputTable))();
+}
 
 }  // namespace bnns::impl
 #endif

@@ -1,6 +1,6 @@
-// Loops of a vector function over a row of floats. The last, incomplete vector goes through a buffer
-// on the stack: nothing outside the row is read or written, and every element is computed by the
-// same instructions whatever its position.
+// Loops of a vector function over a row of floats. The last, incomplete vector goes through a
+// buffer on the stack: nothing outside the row is read or written, and every element is computed by
+// the same instructions whatever its position.
 
 #if defined(OPENBNNS_OPS_ACTIVATION_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_ACTIVATION_ROWS_INL_H_

@@ -45,8 +45,7 @@ HWY_INLINE hn::Vec<hn::Full128<float>> SumFour(V a, V b, V c, V e) {
   return sum;
 }
 
-HWY_INLINE void PutFour(const GemmTarget& c, size_t m, size_t n,
-                        hn::Vec<hn::Full128<float>> sum) {
+HWY_INLINE void PutFour(const GemmTarget& c, size_t m, size_t n, hn::Vec<hn::Full128<float>> sum) {
   const hn::Full128<float> four;
   float* to = c.data + m * c.row + n;
   if (c.bias != nullptr) sum = hn::Add(sum, hn::LoadU(four, c.bias + n));
@@ -243,7 +242,9 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::impl {
 
 HWY_EXPORT(GemmTable);
-const GemmKernels* gemm_kernels() { return pick(HWY_DISPATCH_TABLE(GemmTable))(); }
+const GemmKernels* gemm_kernels() {
+  return pick(HWY_DISPATCH_TABLE(GemmTable))();
+}
 
 }  // namespace bnns::impl
 #endif

@@ -58,8 +58,9 @@ constexpr size_t kTileN = 64;
 // Tiles of C are the grains; finish(tile) runs on each when it is complete and still in the cache:
 // there a fused activation is applied.
 template <class Finish>
-void run_gemm(const GemmKernels& kernels, GemmForm form, size_t threads, size_t m, size_t n, size_t k,
-              const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, const Finish& finish) {
+void run_gemm(const GemmKernels& kernels, GemmForm form, size_t threads, size_t m, size_t n,
+              size_t k, const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c,
+              const Finish& finish) {
   const auto kernel = form == GemmForm::kDot ? kernels.dot : kernels.axpy;
   if (m <= kTileM && n <= kTileN) {  // the smallest products should not pay for the plan
     const GemmTile tile = {.m0 = 0, .m1 = m, .n0 = 0, .n1 = n};

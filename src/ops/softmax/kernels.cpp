@@ -56,9 +56,8 @@ float Max(const float* x, size_t n) {
 
 float SumExp(const float* x, size_t n, float max) {
   const V shift = hn::Set(D(), max);
-  return SumRow(x, x, n, kLowest, [&](V v, V, V sum) HWY_ATTR {
-    return hn::Add(sum, Exp(D(), hn::Sub(v, shift)));
-  });
+  return SumRow(x, x, n, kLowest,
+                [&](V v, V, V sum) HWY_ATTR { return hn::Add(sum, Exp(D(), hn::Sub(v, shift))); });
 }
 
 float Dot(const float* x, const float* y, size_t n) {
@@ -99,8 +98,12 @@ HWY_INLINE void GradientRow(const float* y, const float* dy, float* dx, size_t n
   for (size_t k = 0; i + k < n; ++k) dx[i + k] = (accumulate ? dx[i + k] : 0) + tail[2][k];
 }
 
-HWY_INLINE V SoftmaxSlope(V y, V dy, V dot) { return hn::Mul(y, hn::Sub(dy, dot)); }
-HWY_INLINE V LogSoftmaxSlope(V y, V dy, V sum) { return hn::NegMulAdd(Exp(D(), y), sum, dy); }
+HWY_INLINE V SoftmaxSlope(V y, V dy, V dot) {
+  return hn::Mul(y, hn::Sub(dy, dot));
+}
+HWY_INLINE V LogSoftmaxSlope(V y, V dy, V sum) {
+  return hn::NegMulAdd(Exp(D(), y), sum, dy);
+}
 
 void SoftmaxGradient(const float* y, const float* dy, float* dx, size_t n, float dot,
                      bool accumulate) {
@@ -117,7 +120,9 @@ void LogSoftmaxGradient(const float* y, const float* dy, float* dx, size_t n, fl
 }
 
 // m lanes of a statistic; the caller's arrays hold whole vectors, so that no tail is needed.
-HWY_INLINE V Statistic(const float* s, size_t i) { return hn::LoadU(D(), s + i); }
+HWY_INLINE V Statistic(const float* s, size_t i) {
+  return hn::LoadU(D(), s + i);
+}
 
 void MaxInto(const float* x, float* max, size_t n) {
   MapRow(x, max, max, n, [](V v, V m) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, m), v, m); });
@@ -211,7 +216,9 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::impl {
 
 HWY_EXPORT(SoftmaxTable);
-const SoftmaxKernels* softmax_kernels() { return pick(HWY_DISPATCH_TABLE(SoftmaxTable))(); }
+const SoftmaxKernels* softmax_kernels() {
+  return pick(HWY_DISPATCH_TABLE(SoftmaxTable))();
+}
 
 }  // namespace bnns::impl
 #endif

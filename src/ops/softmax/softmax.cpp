@@ -124,7 +124,8 @@ void for_rows(const SoftmaxRun& run, const Plan& plan, const Body& body) {
   const size_t rows = plan.outside.count * blocks;
   const size_t width = plan.across ? std::min(plan.run, kLanes) : 1;
   const size_t grain = std::max<size_t>(1, kGrainElements / (plan.row_length() * width));
-  const double work = 2.0 * static_cast<double>(rows) * static_cast<double>(plan.row_length() * width);
+  const double work =
+      2.0 * static_cast<double>(rows) * static_cast<double>(plan.row_length() * width);
   parallel_for(useful_threads(run.threads, work), div_up(rows, grain), [&](size_t g, size_t) {
     for (size_t r = g * grain; r < std::min(rows, (g + 1) * grain); ++r) {
       Offsets at = plan.outside.at(r / blocks, {});
@@ -320,9 +321,14 @@ void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Softmax
   const auto port = [&](const float* data, size_t t) {
     return Port(*run.convert, {.data = const_cast<float*>(data)}, plan.run_stride[t]);
   };
-  const Gradient gradient = {.k = *run.kernels, .kind = kind, .plan = plan,
-                             .from_input = from_input, .accumulate = accumulate,
-                             .known = port(known, 0), .dy = port(dy, 1), .dx = port(dx, 2)};
+  const Gradient gradient = {.k = *run.kernels,
+                             .kind = kind,
+                             .plan = plan,
+                             .from_input = from_input,
+                             .accumulate = accumulate,
+                             .known = port(known, 0),
+                             .dy = port(dy, 1),
+                             .dx = port(dx, 2)};
   for_rows(run, plan, [&](const Offsets& row, size_t lanes) {
     if (plan.across) {
       gradient.across(row, lanes);

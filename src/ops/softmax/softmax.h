@@ -1,9 +1,9 @@
 // Softmax, log-softmax and their gradients over any set of axes, and the maximum of Gumbel noise.
 //   softmax:     y = e^(x - max) / sum,       dx = y (dy - sum(dy y))
 //   log-softmax: y = x - max - log(sum),      dx = dy - e^y sum(dy)
-// A grain is a number of rows (one row: the elements of one normalisation); no row is split, so that
-// the order of its sums is fixed. Rows that are contiguous are vectorised along themselves, others
-// across the neighbouring rows.
+// A grain is a number of rows (one row: the elements of one normalisation); no row is split, so
+// that the order of its sums is fixed. Rows that are contiguous are vectorised along themselves,
+// others across the neighbouring rows.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,7 @@ struct SoftmaxKernels {
   void (*sum_into)(const float* x, float* sum, size_t n);
   void (*exp_scaled_each)(const float* x, float* y, size_t n, const float* shift,
                           const float* factor);
-  void (*subtract_each)(const float* x, float* y, size_t n, const float* max,
-                        const float* log_sum);
+  void (*subtract_each)(const float* x, float* y, size_t n, const float* max, const float* log_sum);
   void (*softmax_gradient_each)(const float* y, const float* dy, float* dx, size_t n,
                                 const float* dot, bool accumulate);
   void (*log_softmax_gradient_each)(const float* y, const float* dy, float* dx, size_t n,

@@ -1,0 +1,157 @@
+// One filter applied by many threads at once, and one problem split among any number of threads:
+// the bits are always those of a serial run. The ThreadSanitizer build proves the absence of races.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "openbnns/openbnns.h"
+#include "sanitizers.h"
+#include "workload.h"
+
+namespace {
+
+using test::Results;
+using test::Workload;
+
+constexpr size_t kCallers = 8;
+constexpr int kApplies = test::kSanitized ? 60 : 10000;
+
+Results run_once(const Workload& w, size_t threads) {
+  Results r = w.make_results();
+  BNNSFilter filter = w.create(threads);
+  EXPECT_NE(filter, nullptr) << OpenBNNSGetLastError();
+  EXPECT_EQ(w.forward(filter, r), 0) << w.name() << ": " << OpenBNNSGetLastError();
+  if (w.trainable()) {
+    EXPECT_EQ(w.backward(filter, r), 0) << w.name() << ": " << OpenBNNSGetLastError();
+  }
+  BNNSFilterDestroy(filter);
+  return r;
+}
+
+// Every caller has its own results; the filter and the inputs are shared.
+void apply_from_many_threads(const Workload& w, size_t threads, int applies) {
+  SCOPED_TRACE(w.name());
+  const Results right = run_once(w, 1);
+  BNNSFilter filter = w.create(threads);
+  ASSERT_NE(filter, nullptr) << OpenBNNSGetLastError();
+  std::atomic<size_t> ready{0}, failures{0}, differences{0};
+  std::vector<std::thread> callers;
+  for (size_t c = 0; c < kCallers; ++c) {
+    callers.emplace_back([&] {
+      Results r = w.make_results();
+      ++ready;
+      while (ready < kCallers) std::this_thread::yield();
+      for (int i = 0; i < applies; ++i) {
+        r.fill(0xA5);
+        int status = w.forward(filter, r);
+        if (w.trainable()) status |= w.backward(filter, r);
+        failures += status != 0;
+        differences += !(r == right);
+      }
+    });
+  }
+  for (std::thread& t : callers) t.join();
+  BNNSFilterDestroy(filter);
+  EXPECT_EQ(failures, 0u);
+  EXPECT_EQ(differences, 0u);
+}
+
+class OneFilter : public testing::TestWithParam<size_t> {
+ protected:
+  OneFilter() : workload_(std::move(test::small_workloads()[GetParam()])) {}
+  const Workload workload_;
+};
+
+TEST_P(OneFilter, EightThreadsAtOnce) {
+  // Ten thousand of the small ones; the larger ones take their share of time with fewer.
+  const int applies = workload_.batch() > 100 ? kApplies / 20 : kApplies;
+  apply_from_many_threads(workload_, 1, applies);
+}
+
+std::string case_name(const testing::TestParamInfo<size_t>& info) {
+  static const std::vector<Workload> all = test::small_workloads();
+  std::string name = all[info.param].name();
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Concurrency, OneFilter,
+                         testing::Range(size_t{0}, test::small_workloads().size()), case_name);
+
+// Large enough that every op splits its work.
+std::vector<Workload> large_workloads() {
+  constexpr size_t kMillion = 1000003;
+  std::vector<Workload> all;
+  const auto activation = [&](const char* name, BNNSActivationFunction f,
+                              const BNNSNDArrayDescriptor& like, size_t batch) -> Workload& {
+    return all.emplace_back(Workload::activation(name, f, like, batch));
+  };
+  const BNNSNDArrayDescriptor image = test::array(BNNSDataLayoutImageCHW, {61, 53, 47});
+  activation("relu", BNNSActivationFunctionRectifiedLinear, test::vector(kMillion), 1);
+  activation("tanh", BNNSActivationFunctionTanh, test::vector(kMillion), 1);
+  activation("leaky", BNNSActivationFunctionLeakyRectifiedLinear, test::vector(kMillion), 1);
+  activation("prelu", BNNSActivationFunctionPReLUPerChannel, image, 5);
+  activation("softmax of rows", BNNSActivationFunctionSoftmax, image, 2);
+  activation("softmax of columns", BNNSActivationFunctionSoftmax, image, 2).set_axes(2);
+  activation("softmax of channels", BNNSActivationFunctionLogSoftmax, image, 2).set_axes(4);
+  all.push_back(Workload::activation("halves", BNNSActivationFunctionSigmoid,
+                                     test::vector(200001), 2, BNNSDataTypeFloat16));
+  all.push_back(Workload::activation("integers", BNNSActivationFunctionIntegerLinearSaturate,
+                                     test::vector(200001), 2, BNNSDataTypeInt8,
+                                     BNNSDataTypeInt16));
+  const auto matrix = [&](const char* name, BNNSActivationFunction f, bool client,
+                          const Workload::Types& types, size_t inner_stride = 1) {
+    all.push_back(
+        Workload::fully_connected(name, 300, 500, 70, f, client, types, inner_stride));
+  };
+  constexpr auto kHalf = BNNSDataTypeFloat16;
+  matrix("fully connected", BNNSActivationFunctionIdentity, false, {});
+  matrix("fully connected, tanh", BNNSActivationFunctionTanh, true, {});
+  matrix("fully connected, softmax", BNNSActivationFunctionSoftmax, false, {});
+  matrix("fully connected, strided", BNNSActivationFunctionRectifiedLinear, true, {}, 3);
+  matrix("fully connected, halves", BNNSActivationFunctionIdentity, true,
+         {.in = kHalf, .weights = kHalf, .bias = kHalf, .out = kHalf});
+  return all;
+}
+
+TEST(AnyNumberOfThreads, GivesTheSameBits) {
+  for (const Workload& w : large_workloads()) {
+    const Results right = run_once(w, 1);
+    for (size_t threads : {2, 3, 8}) {
+      const int rounds = test::kSanitized ? 1 : 5;
+      for (int round = 0; round < rounds; ++round)
+        EXPECT_TRUE(run_once(w, threads) == right) << w.name() << ", " << threads << " threads";
+    }
+  }
+}
+
+// Callers that each want several threads: one gets the workers, the others run serially.
+TEST(AnyNumberOfThreads, AlsoFromManyCallers) {
+  for (const Workload& w : large_workloads()) {
+    apply_from_many_threads(w, 3, test::kSanitized ? 1 : 4);
+  }
+}
+
+// Filters are made and destroyed by all threads while others work.
+TEST(Concurrency, CreationAndDestruction) {
+  const std::vector<Workload> all = test::small_workloads();
+  std::vector<Results> right;
+  for (const Workload& w : all) right.push_back(run_once(w, 1));
+  std::atomic<size_t> differences{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kCallers; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t i = 0; i < (test::kSanitized ? 60 : 2000); ++i) {
+        const size_t k = (i + t) % all.size();
+        differences += !(run_once(all[k], 1 + i % 3) == right[k]);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(differences, 0u);
+}
+
+}  // namespace
