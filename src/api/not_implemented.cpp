@@ -301,12 +301,6 @@ extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
 
 // ---- Optimizers, clipping, norms ----
 
-extern "C" int BNNSOptimizerStep(BNNSOptimizerFunction, const void*, size_t,
-                                 BNNSNDArrayDescriptor**, const BNNSNDArrayDescriptor**,
-                                 BNNSNDArrayDescriptor**, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSOptimizerStep", -1);
-}
-
 extern "C" int BNNSClipByValue(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, float, float) {
   return boundary::not_implemented("BNNSClipByValue", -1);
 }

@@ -135,10 +135,6 @@ class ActivationFilter final : public Filter {
   }
 
  private:
-  ElementRun run() const { return {.convert = convert_, .alpha = alpha_, .threads = threads()}; }
-  SoftmaxRun softmax_run() const {
-    return {.kernels = softmax_, .convert = convert_, .gumbel = gumbel_, .threads = threads()};
-  }
   bool per_channel() const { return problem_.row->kind == ActivationClass::kChannel; }
   SoftmaxAxes axes() const;
   SoftmaxKind softmax_kind() const {
@@ -155,10 +151,8 @@ class ActivationFilter final : public Filter {
   ActivationProblem problem_;
   bool flat_;  // element-wise on contiguous Float32: no views are needed
   ElementActivation function_;
-  const ConvertKernels* convert_ = convert_kernels();
-  const AlphaKernels* alpha_ = alpha_kernels();
-  const SoftmaxKernels* softmax_ = softmax_kernels();
-  ForwardKernel gumbel_ = forward_kernels()[BNNSActivationFunctionGumbel];
+  ElementRun run_;
+  SoftmaxRun softmax_run_;
   Array<float> alphas_;    // per channel
   Descriptor alpha_desc_;  // what weights_delta must look like
   IntegerConstants integer_;
@@ -175,6 +169,8 @@ ActivationFilter::ActivationFilter(const FilterOptions& options, const Activatio
             problem.in.view.is_float() && problem.out.view.is_dense() &&
             problem.out.view.is_float()),
       function_(*problem.row, parameters_of(activation)),
+      run_(options.threads),
+      softmax_run_(options.threads),
       stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32) {
   if (per_channel()) {
     alphas_ = Array<float>(options.memory, problem.channels);
@@ -210,17 +206,17 @@ void ActivationFilter::apply(const ForwardArgs& args) {
   require_apart_or_same(x, "in", y, "out");
   switch (problem_.row->kind) {
     case ActivationClass::kElement:
-      if (problem_.row->function == kIdentity) return run_move(*convert_, threads(), x, y);
-      return run_forward(run(), function_, x, y);
+      if (problem_.row->function == kIdentity) return run_move(*run_.convert, threads(), x, y);
+      return run_forward(run_, function_, x, y);
     case ActivationClass::kChannel:
-      return run_forward_channels(run(), function_, alphas_.data(), problem_.channels,
+      return run_forward_channels(run_, function_, alphas_.data(), problem_.channels,
                                   problem_.plane, x, y);
     case ActivationClass::kAxis:
       return apply_axes(args);
     case ActivationClass::kInteger:
       return run_integer_linear(integer_.function(), threads(), x, y);
     case ActivationClass::kRandom:
-      return run_gumbel(run(), function_, stream_.fetch_add(1, std::memory_order_relaxed), y);
+      return run_gumbel(run_, function_, stream_.fetch_add(1, std::memory_order_relaxed), y);
   }
 }
 
@@ -247,10 +243,10 @@ void ActivationFilter::apply_axes(const ForwardArgs& args) {
   const SoftmaxTensor y = {args.out, out.type, out.scaling};
   if (problem_.row->function == BNNSActivationFunctionGumbelMax) {
     const ActivationParameters& p = function_.parameters();
-    run_gumbel_max(softmax_run(), axes, p.alpha, p.beta,
+    run_gumbel_max(softmax_run_, axes, p.alpha, p.beta,
                    stream_.fetch_add(1, std::memory_order_relaxed), x, y);
   } else {
-    run_softmax(softmax_run(), softmax_kind(), axes, x, y);
+    run_softmax(softmax_run_, softmax_kind(), axes, x, y);
   }
 }
 
@@ -328,10 +324,10 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   if (problem_.row->kind == ActivationClass::kAxis) {
     backward_axes(args, slope, dx, dy);
   } else if (per_channel()) {
-    run_backward_channels(run(), function_, slope, alphas_.data(), problem_.channels,
-                          problem_.plane, known, delta, target, dx.accumulate);
+    run_backward_channels(run_, function_, slope, alphas_.data(), problem_.channels, problem_.plane,
+                          known, delta, target, dx.accumulate);
   } else {
-    run_backward(run(), function_, slope, known, delta, target, dx.accumulate);
+    run_backward(run_, function_, slope, known, delta, target, dx.accumulate);
   }
 }
 
@@ -346,10 +342,10 @@ void ActivationFilter::backward_alpha(const BackwardArgs& args, const View& x, c
     require_apart(written, "weights_delta", range_of(*dx, dx->data, 1, 0), "in_delta");
   auto* gradient = static_cast<float*>(delta.view.data);
   if (per_channel()) {
-    run_leaky_gradient_channels(run(), problem_.channels, problem_.plane, x, dy, gradient,
+    run_leaky_gradient_channels(run_, problem_.channels, problem_.plane, x, dy, gradient,
                                 delta.view.inner_stride(), delta.accumulate);
   } else {
-    const float sum = run_leaky_gradient(run(), x, dy);
+    const float sum = run_leaky_gradient(run_, x, dy);
     *gradient = (delta.accumulate ? *gradient : 0) + sum;
   }
 }
@@ -367,7 +363,7 @@ void ActivationFilter::backward_axes(const BackwardArgs& args, Slope slope, cons
   set_strides(axes, 1, in, dy.view, args.batch, args.out_delta_stride, "out_delta");
   set_strides(axes, 2, in, dx.view, args.batch, args.in_delta_stride, "in_delta");
   collapse(axes);
-  run_softmax_backward(softmax_run(), softmax_kind(), axes, from_input,
+  run_softmax_backward(softmax_run_, softmax_kind(), axes, from_input,
                        static_cast<const float*>(from_input ? args.in : args.out),
                        static_cast<const float*>(dy.view.data), static_cast<float*>(dx.view.data),
                        dx.accumulate);

@@ -43,6 +43,8 @@ FullyConnectedOp::FullyConnectedOp(const Memory& memory, size_t threads,
     : memory_(memory),
       threads_(threads),
       problem_(problem),
+      run_(threads),
+      softmax_run_(threads),
       in_direct_(is_row(problem.in)),
       out_direct_(is_row(problem.out)),
       scratch_(memory) {}
@@ -57,10 +59,10 @@ void FullyConnectedOp::store(const View& to, float* values, bool accumulate) con
   float old[256];
   for (size_t i = 0; accumulate && i < to.count; i += std::size(old)) {
     const size_t n = std::min(std::size(old), to.count - i);
-    read_values(*convert_, to, i, n, old);
-    add_->add(old, values + i, n);
+    read_values(*run_.convert, to, i, n, old);
+    run_.alpha->add(old, values + i, n);
   }
-  write_values(*convert_, to, 0, to.count, values);
+  write_values(*run_.convert, to, 0, to.count, values);
 }
 
 // W as a view in the order of rows.
@@ -79,7 +81,7 @@ void FullyConnectedOp::convert_matrix(const Weights& weights, float* to) const {
   const View view = matrix_view(weights.matrix, weights.out_stride, weights.in_stride);
   parallel_for(useful_threads(threads_, static_cast<double>(view.count)), problem_.out_size,
                [&](size_t o, size_t) {
-                 read_values(*convert_, view, o * problem_.in_size, problem_.in_size,
+                 read_values(*run_.convert, view, o * problem_.in_size, problem_.in_size,
                              to + o * problem_.in_size);
                });
 }
@@ -90,7 +92,7 @@ void FullyConnectedOp::own_weights(const Weights& weights) {
   convert_matrix(weights, own_matrix_.data());
   if (problem_.has_bias) {
     own_bias_ = Array<float>(memory_, problem_.out_size);
-    read_values(*convert_, collapsed(weights.bias), 0, problem_.out_size, own_bias_.data());
+    read_values(*run_.convert, collapsed(weights.bias), 0, problem_.out_size, own_bias_.data());
   }
   ready_ = {.w = {own_matrix_.data(), problem_.in_size, 1}, .bias = own_bias_.data()};
   ready_known_ = true;
@@ -112,12 +114,8 @@ FullyConnectedOp::Ready FullyConnectedOp::ready_weights(Scratch& scratch) {
   convert_matrix(client_, matrix);
   if (!problem_.has_bias) return {.w = {matrix, problem_.in_size, 1}, .bias = nullptr};
   float* bias = buffer(scratch.bias, 1, problem_.out_size);
-  read_values(*convert_, collapsed(client_.bias), 0, problem_.out_size, bias);
+  read_values(*run_.convert, collapsed(client_.bias), 0, problem_.out_size, bias);
   return {.w = {matrix, problem_.in_size, 1}, .bias = bias};
-}
-
-SoftmaxRun FullyConnectedOp::softmax_run() const {
-  return {.kernels = softmax_, .convert = convert_, .gumbel = gumbel_, .threads = threads_};
 }
 
 // Rows of y from rows of x, bias and activation included.
@@ -146,17 +144,17 @@ void FullyConnectedOp::product(size_t samples, const float* x, size_t x_stride, 
     view.stride[0] = 1;
     view.extent[1] = samples;
     view.stride[1] = y_stride;
-    run_gumbel({.convert = convert_, .alpha = add_, .threads = threads_}, f, random_stream, view);
+    run_gumbel(run_, f, random_stream, view);
   } else if (problem_.activation_class == ActivationClass::kAxis) {
     SoftmaxAxes axes = problem_.activation_axes;
     push_samples(axes, samples, y_stride, y_stride);
     const BNNSActivationFunction function = f.row().function;
     if (function == BNNSActivationFunctionGumbelMax) {
-      run_gumbel_max(softmax_run(), axes, f.parameters().alpha, f.parameters().beta, random_stream,
+      run_gumbel_max(softmax_run_, axes, f.parameters().alpha, f.parameters().beta, random_stream,
                      rows, rows);
     } else {
       const bool log = function == BNNSActivationFunctionLogSoftmax;
-      run_softmax(softmax_run(), log ? SoftmaxKind::kLogSoftmax : SoftmaxKind::kSoftmax, axes, rows,
+      run_softmax(softmax_run_, log ? SoftmaxKind::kLogSoftmax : SoftmaxKind::kSoftmax, axes, rows,
                   rows);
     }
   }
@@ -177,7 +175,7 @@ void FullyConnectedOp::forward(size_t batch, Rows in, Rows out, uint64_t random_
   for (size_t first = 0; first < batch; first += chunk) {
     const size_t n = std::min(chunk, batch - first);
     if (!in_direct_) {
-      read_values(*convert_, samples_of(problem_.in, in.data, in.stride, first, n), 0,
+      read_values(*run_.convert, samples_of(problem_.in, in.data, in.stride, first, n), 0,
                   n * problem_.in_size, x_buffer);
     }
     product(n, in_direct_ ? sample(in, first, in_step) : x_buffer,
@@ -185,7 +183,7 @@ void FullyConnectedOp::forward(size_t batch, Rows in, Rows out, uint64_t random_
             out_direct_ ? const_cast<float*>(sample(out, first, out_step)) : y_buffer,
             out_direct_ ? out_step : problem_.out_size, ready, random_stream + first);
     if (!out_direct_) {
-      write_values(*convert_, samples_of(problem_.out, out.data, out.stride, first, n), 0,
+      write_values(*run_.convert, samples_of(problem_.out, out.data, out.stride, first, n), 0,
                    n * problem_.out_size, y_buffer);
     }
   }
@@ -199,19 +197,18 @@ void FullyConnectedOp::gradient_rows(const Gradients& p, size_t first, size_t n,
   View rows = {.data = g, .rank = 1, .count = n * width, .span = n * width};
   rows.extent[0] = n * width;
   rows.stride[0] = 1;
-  if (f.is_identity()) return read_values(*convert_, dy, 0, n * width, g);
+  if (f.is_identity()) return read_values(*run_.convert, dy, 0, n * width, g);
   const View y = samples_of(problem_.out, p.out.data, p.out.stride, first, n);
   if (problem_.activation_class == ActivationClass::kElement) {
-    return run_backward({.convert = convert_, .alpha = add_, .threads = threads_}, f,
-                        Slope::kFromOutput, y, dy, rows, false);
+    return run_backward(run_, f, Slope::kFromOutput, y, dy, rows, false);
   }
   // Along axes: the packed copy of dy is turned into g in place.
-  read_values(*convert_, dy, 0, n * width, g);
+  read_values(*run_.convert, dy, 0, n * width, g);
   SoftmaxAxes axes = problem_.activation_axes;
   for (size_t k = 0; k < axes.rank; ++k) axes.stride[0][k] = problem_.out.stride[k];
   push_samples(axes, n, step_of(problem_.out, p.out.stride), width);
   const bool log = f.row().function == BNNSActivationFunctionLogSoftmax;
-  run_softmax_backward(softmax_run(), log ? SoftmaxKind::kLogSoftmax : SoftmaxKind::kSoftmax, axes,
+  run_softmax_backward(softmax_run_, log ? SoftmaxKind::kLogSoftmax : SoftmaxKind::kSoftmax, axes,
                        false, static_cast<const float*>(y.data), g, g, false);
 }
 
@@ -291,7 +288,7 @@ void FullyConnectedOp::backward(size_t batch, const Gradients& p) {
     if (want_dw) {
       const size_t in_step = x_direct ? step_of(problem_.in, p.in.stride) : problem_.in_size;
       if (!x_direct) {
-        read_values(*convert_, samples_of(problem_.in, p.in.data, p.in.stride, first, n), 0,
+        read_values(*run_.convert, samples_of(problem_.in, p.in.data, p.in.stride, first, n), 0,
                     n * problem_.in_size, x_buffer);
       }
       weights_gradient(n, g, width, x_direct ? sample(p.in, first, in_step) : x_buffer, in_step, dw,

@@ -96,16 +96,13 @@ class FullyConnectedOp {
   void backward_direct(size_t batch, const Gradients& gradients);
   void weights_gradient(size_t samples, const float* g, size_t g_stride, const float* x,
                         size_t x_stride, const FullyConnectedMatrix& dw, bool accumulate);
-  SoftmaxRun softmax_run() const;
 
   Memory memory_;
   size_t threads_;
   FullyConnectedProblem problem_;
   const GemmKernels* gemm_ = gemm_kernels();
-  const ConvertKernels* convert_ = convert_kernels();
-  const AlphaKernels* add_ = alpha_kernels();
-  const SoftmaxKernels* softmax_ = softmax_kernels();
-  ForwardKernel gumbel_ = forward_kernels()[BNNSActivationFunctionGumbel];
+  ElementRun run_;
+  SoftmaxRun softmax_run_;
   bool in_direct_, out_direct_;  // contiguous Float32 samples
   Array<float> own_matrix_, own_bias_;
   Weights client_ = {};

@@ -145,12 +145,8 @@ void forward(Provider& p, Case& c, const Pair& filters) {
   promise.written = c.in_batch.size == 0 ? 0 : mask_of(c.out);
   promise.overwritten = promise.written;
   promise.used = mask_of(c.in) | mask_of(c.out) | c.parameters();
-  promise.apart = mask_of(c.in);
+  promise.apart = mask_of(c.in) | c.parameters();
   promise.repeatable = !is_random(c.layer.activation.function);
-  // An output over the client's weights is read while it is written: refusing it is not promised.
-  if (c.client && c.weights.data != kNowhere && c.out != kNowhere &&
-      c.memory.tensor(c.out).block == c.memory.tensor(c.weights.data).block)
-    return;
   run("BNNSFilterApplyBatch", p, c.memory, promise, [&](size_t k) {
     return BNNSFilterApplyBatch(filters[k], c.in_batch.size, in, c.in_batch.stride, out,
                                 c.out_batch.stride) == 0;

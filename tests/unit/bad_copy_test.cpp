@@ -8,7 +8,7 @@ namespace {
 
 // Three columns, two rows, turned from a padded row-major into a packed column-major matrix.
 struct MoveCall : CallBase {
-  Guarded<float> from{1, 2, 3, 77, 4, 5, 6, 77, 77, 77}, to{10};
+  Guarded<float> from{1, 2, 3, 77, 4, 5, 6, 77, 77, 77}, to{Space{10}};
   BNNSNDArrayDescriptor src = matrix_of(3, 2, from.data());
   BNNSNDArrayDescriptor dest = array(BNNSDataLayoutColumnMajorMatrix, {2, 3}, to.data());
   BNNSNDArrayDescriptor* dest_pointer = &dest;

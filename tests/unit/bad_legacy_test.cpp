@@ -16,7 +16,7 @@ struct LegacyActivation : CallBase {
   BNNSFilterParameters options = {};
   const BNNSVectorDescriptor *in_pointer = &in_desc, *out_pointer = &out_desc;
   const BNNSActivation* act_pointer = &act;
-  Guarded<float> in{1, -2, 3}, out{3};
+  Guarded<float> in{1, -2, 3}, out{Space{3}};
 
   template <class F>
   void for_outputs(const F& f) { f(in), f(out); }
@@ -33,7 +33,7 @@ struct LegacyActivation : CallBase {
 
 struct LegacyFullyConnected : CallBase {
   const char* function = "BNNSFilterCreateFullyConnectedLayer";
-  Guarded<float> weights{1, 2, 3, 4, 5, 6}, bias{0.5f, -1}, in{1, 0, -1}, out{2};
+  Guarded<float> weights{1, 2, 3, 4, 5, 6}, bias{0.5f, -1}, in{1, 0, -1}, out{Space{2}};
   BNNSVectorDescriptor in_desc = {.size = 3, .data_type = BNNSDataTypeFloat32};
   BNNSVectorDescriptor out_desc = {.size = 2, .data_type = BNNSDataTypeFloat32};
   BNNSFullyConnectedLayerParameters params = {};

@@ -268,7 +268,7 @@ TEST(BadParameter, ClientShiftsAreCheckedAtEveryCall) {
   const Filter filter = make_activation(d, d, a, 0, &options);
   ASSERT_TRUE(filter) << OpenBNNSGetLastError();
   const Guarded<int32_t> in{3, -4};
-  Guarded<int32_t> out(2);
+  Guarded<int32_t> out(Space{2});
   shifts[1] = 64;
   EXPECT_NE(BNNSFilterApply(filter.get(), in.data(), out.data()), 0);
   expect_reason(OpenBNNSGetLastError(), "BNNSFilterApply", {"ishift_per_channel", "64"});

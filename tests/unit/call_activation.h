@@ -14,7 +14,7 @@ struct ActivationCall : CallBase {
   BNNSFilterParameters options = {};
   const BNNSLayerParametersActivation* params_pointer = &params;
   const BNNSFilterParameters* options_pointer = &options;
-  Guarded<float> in{kBatch * kStride + 4}, out{kBatch * kStride + 4};
+  Guarded<float> in{Space{kBatch * kStride + 4}}, out{Space{kBatch * kStride + 4}};
   const void* in_pointer = in.data();
   void* out_pointer = out.data();
   size_t batch = kBatch, in_stride = kStride, out_stride = kStride;
@@ -86,7 +86,7 @@ struct ActivationDirect : ActivationCall {
 
 struct ActivationBackward : ActivationCall {
   const char* function = "BNNSFilterApplyBackwardBatch";
-  Guarded<float> dx{kBatch * kStride + 4}, dy{kBatch * kStride + 4}, slope{2};
+  Guarded<float> dx{Space{kBatch * kStride + 4}}, dy{Space{kBatch * kStride + 4}}, slope{Space{2}};
   BNNSNDArrayDescriptor in_delta = array(BNNSDataLayoutImageCHW, {3, 2, 2}, dx.data());
   BNNSNDArrayDescriptor out_delta = array(BNNSDataLayoutImageCHW, {3, 2, 2}, dy.data());
   BNNSNDArrayDescriptor slope_delta = vector_of(1, slope.data());

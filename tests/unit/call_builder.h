@@ -50,12 +50,19 @@ inline BNNSFilterParameters client_pointers() {
   return p;
 }
 
-// n values with canary bytes before, behind and, until written, in them.
+struct Space {
+  size_t values;
+};
+
+// Values with canary bytes before, behind and, until written, in them.
 template <class T>
 class Guarded {
  public:
-  explicit Guarded(size_t n) : n_(n), bytes_(2 * kGuard + n * sizeof(T), kCanary) { remember(); }
-  Guarded(std::initializer_list<T> values) : Guarded(values.size()) {
+  explicit Guarded(Space space)
+      : n_(space.values), bytes_(2 * kGuard + n_ * sizeof(T), kCanary) {
+    remember();
+  }
+  Guarded(std::initializer_list<T> values) : Guarded(Space{values.size()}) {
     std::copy(values.begin(), values.end(), data());
     remember();
   }

@@ -14,7 +14,7 @@ struct FullyConnectedCall : CallBase {
   const BNNSLayerParametersFullyConnected* params_pointer = &params;
   const BNNSFilterParameters* options_pointer = &options;
   Guarded<float> weights{1, 2, 3, 4, 5, 6}, bias{0.5f, -1};
-  Guarded<float> in{1, 1, 1, 77, 77, 1, 0, -1, 77, 77, 77, 77}, out{kBatch * kOutStride + 4};
+  Guarded<float> in{1, 1, 1, 77, 77, 1, 0, -1, 77, 77, 77, 77}, out{Space{kBatch * kOutStride + 4}};
   const void* in_pointer = in.data();
   void* out_pointer = out.data();
   size_t batch = kBatch, in_stride = kInStride, out_stride = kOutStride;
@@ -70,7 +70,7 @@ struct FullyConnectedApply : FullyConnectedCall {
 // Trained with a fused Linear activation of slope 1, which needs `out` and leaves all numbers exact.
 struct FullyConnectedBackward : FullyConnectedCall {
   const char* function = "BNNSFilterApplyBackwardBatch";
-  Guarded<float> dx{kBatch * kInStride + 4}, dy{1, 2, 88, 88, 3, -1, 88, 88, 88, 88}, dw{6}, db{2};
+  Guarded<float> dx{Space{kBatch * kInStride + 4}}, dy{1, 2, 88, 88, 3, -1, 88, 88, 88, 88}, dw{Space{6}}, db{Space{2}};
   BNNSNDArrayDescriptor in_delta = vector_of(kIn, dx.data());
   BNNSNDArrayDescriptor out_delta = vector_of(kOut, dy.data());
   BNNSNDArrayDescriptor weights_delta = matrix_of(kIn, kOut, dw.data());

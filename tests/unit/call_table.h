@@ -98,7 +98,8 @@ std::vector<Row<Call>> enum_rows(const std::string& field, uint32_t last, const 
   return rows;
 }
 
-// Faults any descriptor can have. get(call) yields the descriptor; its valid form has `rank` axes.
+// Faults any descriptor can have. get(call) yields the descriptor; its valid form has `rank` axes,
+// at most three, whose sizes and strides go together in ascending order.
 template <class Call, class Get>
 std::vector<Row<Call>> descriptor_rows(const std::string& field, size_t rank, const Get& get,
                                        bool output) {
@@ -131,21 +132,22 @@ std::vector<Row<Call>> descriptor_rows(const std::string& field, size_t rank, co
     }
     rows.push_back({field + ".stride" + entry + " overflows", {field, "overflow"},
                     [=](Call& c) {
-                      for (size_t a = k; a < rank; ++a) get(c).stride[a] = SIZE_MAX / 2;
+                      get(c).stride[k] = SIZE_MAX / 2;
+                      for (size_t a = k + 1; a < rank; ++a) get(c).stride[a] = SIZE_MAX;
                     }});
     if (k == 0) continue;
     rows.push_back({field + ".stride" + entry + " decreases",
-                    {field + ".stride" + entry, "is 3", "is 4", "must not decrease"},
+                    {field + ".stride" + entry, "is 3", "must not decrease"},
                     [=](Call& c) {
-                      for (size_t a = 0; a < k; ++a) get(c).stride[a] = 4;
+                      for (size_t a = 0; a < k; ++a) get(c).stride[a] = a == 0 ? 10 : 100;
                       get(c).stride[k] = 3;
                     }});
     if (!output) continue;
     rows.push_back({field + ".stride" + entry + " overlaps",
-                    {field + ".stride" + entry, "is 1", "overlap"},
+                    {field + ".stride" + entry, "overlap"},
                     [=](Call& c) {
-                      for (size_t a = 0; a <= k; ++a) get(c).stride[a] = 1;
-                      get(c).size[k] = 2;
+                      get(c).size[0] = get(c).size[k] = 3;
+                      get(c).stride[k] = k == 1 ? 2 : get(c).size[0] * get(c).size[1] - 1;
                     }});
   }
   if (rank > 1) {

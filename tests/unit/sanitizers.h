@@ -2,22 +2,23 @@
 // them, others do less work there.
 #pragma once
 
-namespace test {
-
+// clang does not define gcc's names, and whether a function is replaced must be known to the
+// preprocessor.
 #if defined(__has_feature)
-constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
-constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__)
-constexpr bool kAddressSanitizer = true;
-constexpr bool kThreadSanitizer = false;
-#elif defined(__SANITIZE_THREAD__)
-constexpr bool kAddressSanitizer = false;
-constexpr bool kThreadSanitizer = true;
-#else
-constexpr bool kAddressSanitizer = false;
-constexpr bool kThreadSanitizer = false;
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
 #endif
 
-constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
+namespace test {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
 
 }  // namespace test

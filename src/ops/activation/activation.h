@@ -87,9 +87,12 @@ class ElementActivation {
 
 // ---- Over views of equal count ----
 
+// The kernels of the target chosen when it is made, and the threads to use.
 struct ElementRun {
-  const ConvertKernels* convert;
-  const AlphaKernels* alpha;
+  explicit ElementRun(size_t thread_count) : threads(thread_count) {}
+
+  const ConvertKernels* convert = convert_kernels();
+  const AlphaKernels* alpha = alpha_kernels();
   size_t threads;
 };
 

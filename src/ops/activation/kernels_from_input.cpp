@@ -63,7 +63,7 @@ const BackwardKernel* FromInputTable() {
 }
 
 // Two vectors of partial sums; their join is fixed, so the bits depend on the row alone.
-float LeakyGradient(const float* x, const float* dy, size_t n) {
+float LeakyGradientBlock(const float* x, const float* dy, size_t n) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
@@ -80,6 +80,15 @@ float LeakyGradient(const float* x, const float* dy, size_t n) {
   float rest = 0;
   for (; i < n; ++i) rest += x[i] < 0 ? x[i] * dy[i] : 0;
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))) + rest;
+}
+
+// Blocks are joined in double, so that a long row is as accurate as a short one.
+float LeakyGradient(const float* x, const float* dy, size_t n) {
+  constexpr size_t kSumBlock = 1024;
+  double sum = 0;
+  for (size_t i = 0; i < n; i += kSumBlock)
+    sum += double{LeakyGradientBlock(x + i, dy + i, HWY_MIN(kSumBlock, n - i))};
+  return static_cast<float>(sum);
 }
 
 void AddRow(const float* g, float* dx, size_t n) {

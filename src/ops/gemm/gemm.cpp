@@ -117,11 +117,20 @@ HWY_INLINE void DotRows(const GemmMatrix& a, const GemmMatrix& b, const GemmTarg
 void Dot(const GemmMatrix& a_given, const GemmMatrix& b_given, const GemmTarget& c_given, size_t k,
          const GemmTile& tile) {
   // Copies, which stores to C cannot change: their fields stay in registers.
-  const GemmMatrix a = a_given, b = b_given;
-  const GemmTarget c = c_given;
-  size_t m = tile.m0;
-  for (; m + 4 <= tile.m1; m += 4) DotRows<4, 3, 1>(a, b, c, k, m, tile.n0, tile.n1);
-  for (; m < tile.m1; ++m) DotRows<1, 4, 2>(a, b, c, k, m, tile.n0, tile.n1);
+  GemmMatrix a = a_given, b = b_given;
+  GemmTarget c = c_given;
+  // Every lane has its own sum, so that blocks may be longer than in the other form.
+  const size_t block = 2 * kBlockK * hn::Lanes(D());
+  for (size_t k0 = 0; k0 < k; k0 += block) {
+    const size_t n = std::min(block, k - k0);
+    size_t m = tile.m0;
+    for (; m + 4 <= tile.m1; m += 4) DotRows<4, 3, 1>(a, b, c, n, m, tile.n0, tile.n1);
+    for (; m < tile.m1; ++m) DotRows<1, 4, 2>(a, b, c, n, m, tile.n0, tile.n1);
+    a.data += n;
+    b.data += n;
+    c.accumulate = true;
+    c.bias = nullptr;
+  }
 }
 
 // kM rows of C, kN vectors wide, from k0 to k1. `b` points to column 0 of the tile.
@@ -213,17 +222,20 @@ void Axpy(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t 
 void ColumnSums(const float* a, size_t row, size_t m, size_t n, float* sums, bool accumulate) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    V sum = hn::Zero(d);
-    for (size_t x = 0; x < m; ++x) sum = hn::Add(sum, hn::LoadU(d, a + x * row + i));
-    if (accumulate) sum = hn::Add(hn::LoadU(d, sums + i), sum);
-    hn::StoreU(sum, d, sums + i);
-  }
-  for (; i < n; ++i) {
-    float sum = 0;
-    for (size_t x = 0; x < m; ++x) sum += a[x * row + i];
-    sums[i] = accumulate ? sums[i] + sum : sum;
+  for (size_t m0 = 0; m0 < m; m0 += kBlockK, accumulate = true) {
+    const size_t m1 = std::min(m, m0 + kBlockK);
+    size_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      V sum = hn::Zero(d);
+      for (size_t x = m0; x < m1; ++x) sum = hn::Add(sum, hn::LoadU(d, a + x * row + i));
+      if (accumulate) sum = hn::Add(hn::LoadU(d, sums + i), sum);
+      hn::StoreU(sum, d, sums + i);
+    }
+    for (; i < n; ++i) {
+      float sum = 0;
+      for (size_t x = m0; x < m1; ++x) sum += a[x * row + i];
+      sums[i] = accumulate ? sums[i] + sum : sum;
+    }
   }
 }
 

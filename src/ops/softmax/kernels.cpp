@@ -20,10 +20,13 @@ using V = hn::Vec<D>;
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// Adds f(i-th vector, its index) over a row; the incomplete vector is filled with what `neutral`
-// maps to nothing. Two chains of sums hide the latency of the addition.
+// Adds term(x[i], y[i]) over at most kSumBlock values; an incomplete vector is filled up with
+// `neutral`, whose term is nothing. Two chains of sums hide the latency of the addition.
+constexpr size_t kSumBlock = 1024;
+
 template <class Term>
-HWY_INLINE float SumRow(const float* x, const float* y, size_t n, float neutral, const Term& term) {
+HWY_INLINE float SumBlock(const float* x, const float* y, size_t n, float neutral,
+                          const Term& term) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   V even = hn::Zero(d), odd = hn::Zero(d);
@@ -41,6 +44,15 @@ HWY_INLINE float SumRow(const float* x, const float* y, size_t n, float neutral,
     even = term(hn::Load(d, x_tail), hn::Load(d, y_tail), even);
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+}
+
+// Blocks are joined in double: the error of a long row stays that of a block.
+template <class Term>
+HWY_INLINE float SumRow(const float* x, const float* y, size_t n, float neutral, const Term& term) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i += kSumBlock)
+    sum += double{SumBlock(x + i, y + i, HWY_MIN(kSumBlock, n - i), neutral, term)};
+  return static_cast<float>(sum);
 }
 
 float Max(const float* x, size_t n) {

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kTensors = SoftmaxAxes::kTensors;
 constexpr size_t kLanes = 64;  // neighbouring rows handled together; whole vectors of any target
 constexpr size_t kGrainElements = 4096;
+constexpr size_t kSumBlock = 256;  // terms of a sum across rows before it starts from zero again
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 using Offsets = std::array<size_t, kTensors>;
@@ -146,28 +147,40 @@ struct RowStatistics {
 
 RowStatistics row_statistics(const SoftmaxKernels& k, const Plan& plan, const Offsets& row,
                              const Port& x, size_t limit, float* buffer) {
-  RowStatistics s = {.max = kLowest, .sum = 0};
+  float max = kLowest;
   for_pieces(plan, row, limit, [&](const Offsets& at, size_t n) {
-    s.max = std::max(s.max, k.max(x.fetch(at[0], n, buffer), n));
+    max = std::max(max, k.max(x.fetch(at[0], n, buffer), n));
   });
+  double sum = 0;
   for_pieces(plan, row, limit, [&](const Offsets& at, size_t n) {
-    s.sum += k.sum_exp(x.fetch(at[0], n, buffer), n, s.max);
+    sum += double{k.sum_exp(x.fetch(at[0], n, buffer), n, max)};
   });
-  return s;
+  return {.max = max, .sum = static_cast<float>(sum)};
 }
 
 struct alignas(64) LaneStatistics {
   float max[kLanes], sum[kLanes];
 };
 
+// add(j, partial) over the elements j of `lanes` neighbouring rows; blocks keep long sums accurate.
+template <class Add>
+void sum_lanes(size_t count, float (&sums)[kLanes], const Add& add) {
+  std::fill_n(sums, kLanes, 0.0f);
+  for (size_t first = 0; first < count; first += kSumBlock) {
+    alignas(64) float partial[kLanes] = {};
+    for (size_t j = first; j < std::min(count, first + kSumBlock); ++j) add(j, partial);
+    for (size_t i = 0; i < kLanes; ++i) sums[i] += partial[i];
+  }
+}
+
 void lane_statistics(const SoftmaxKernels& k, const Plan& plan, const Offsets& row, const Port& x,
                      size_t lanes, float* buffer, LaneStatistics& s) {
   std::fill_n(s.max, kLanes, kLowest);
-  std::fill_n(s.sum, kLanes, 0.0f);
   for (size_t j = 0; j < plan.inside.count; ++j)
     k.max_into(x.fetch(plan.inside.at(j, row)[0], lanes, buffer), s.max, lanes);
-  for (size_t j = 0; j < plan.inside.count; ++j)
-    k.sum_exp_into(x.fetch(plan.inside.at(j, row)[0], lanes, buffer), s.max, s.sum, lanes);
+  sum_lanes(plan.inside.count, s.sum, [&](size_t j, float* partial) {
+    k.sum_exp_into(x.fetch(plan.inside.at(j, row)[0], lanes, buffer), s.max, partial, lanes);
+  });
 }
 
 // Turns the sum into what the map needs: 1 / sum, or log(sum).
@@ -262,11 +275,13 @@ struct Gradient {
       write_output(k, kind, v, known_buffer, n, s.max, s.sum);
       return known_buffer;
     };
-    float total = 0;
+    double exact = 0;
     for_pieces(plan, row, limit(), [&](const Offsets& at, size_t n) {
       const float* delta = dy.fetch(at[1], n, dy_buffer);
-      total += kind == SoftmaxKind::kSoftmax ? k.dot(output(at[0], n), delta, n) : k.sum(delta, n);
+      exact += double{kind == SoftmaxKind::kSoftmax ? k.dot(output(at[0], n), delta, n)
+                                                    : k.sum(delta, n)};
     });
+    const auto total = static_cast<float>(exact);
     const auto gradient =
         kind == SoftmaxKind::kSoftmax ? k.softmax_gradient : k.log_softmax_gradient;
     for_pieces(plan, row, limit(), [&](const Offsets& at, size_t n) {
@@ -290,16 +305,16 @@ struct Gradient {
       write_output(k, kind, v, known_buffer, lanes, s);
       return known_buffer;
     };
-    alignas(64) float total[kLanes] = {};
-    for (size_t j = 0; j < plan.inside.count; ++j) {
+    alignas(64) float total[kLanes];
+    sum_lanes(plan.inside.count, total, [&](size_t j, float* partial) {
       const Offsets at = plan.inside.at(j, row);
       const float* delta = dy.fetch(at[1], lanes, dy_buffer);
       if (kind == SoftmaxKind::kSoftmax) {
-        k.dot_into(output(at[0]), delta, total, lanes);
+        k.dot_into(output(at[0]), delta, partial, lanes);
       } else {
-        k.sum_into(delta, total, lanes);
+        k.sum_into(delta, partial, lanes);
       }
-    }
+    });
     const auto gradient =
         kind == SoftmaxKind::kSoftmax ? k.softmax_gradient_each : k.log_softmax_gradient_each;
     for (size_t j = 0; j < plan.inside.count; ++j) {

@@ -63,10 +63,13 @@ struct SoftmaxTensor {
   Scaling scaling = {};
 };
 
+// The kernels of the target chosen when it is made, and the threads to use.
 struct SoftmaxRun {
-  const SoftmaxKernels* kernels;
-  const ConvertKernels* convert;
-  ForwardKernel gumbel;
+  explicit SoftmaxRun(size_t thread_count) : threads(thread_count) {}
+
+  const SoftmaxKernels* kernels = softmax_kernels();
+  const ConvertKernels* convert = convert_kernels();
+  ForwardKernel gumbel = forward_kernels()[BNNSActivationFunctionGumbel];
   size_t threads;
 };
 

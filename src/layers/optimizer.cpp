@@ -1,0 +1,224 @@
+#include "layers/optimizer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "core/checked.h"
+#include "core/descriptor.h"
+#include "core/filter.h"
+#include "layers/optimizer_fields.h"
+
+namespace bnns::impl {
+namespace {
+
+// Tensors of one parameter: parameter, gradient, states.
+constexpr size_t kMaxTensors = 2 + kMaxOptimizerStates;
+
+// "parameters[3]"; made for messages only.
+Text name_of(const char* array, size_t index) {
+  return Text(array, '[', index, ']');
+}
+
+struct Call {
+  OptimizerArgs args;
+  size_t states;  // per parameter
+
+  size_t tensors() const { return 2 + states; }
+  const BNNSNDArrayDescriptor* at(size_t kind, size_t p) const {
+    if (kind == 0) return args.parameters[p];
+    return kind == 1 ? args.gradients[p] : args.accumulators[(kind - 2) * args.count + p];
+  }
+  Text name(size_t kind, size_t p) const {
+    if (kind < 2) return name_of(kind == 0 ? "parameters" : "gradients", p);
+    return name_of("accumulators", (kind - 2) * args.count + p);
+  }
+};
+
+void check_arrays(const Call& call) {
+  const OptimizerArgs& args = call.args;
+  // Every array of pointers must fit into an address space.
+  constexpr size_t kMost = static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max()) /
+                           (kMaxOptimizerStates * sizeof(void*));
+  require(args.count <= kMost, "number_of_parameters is ", args.count,
+          "; their arrays would be larger than an address space");
+  require(args.parameters != nullptr, "parameters is NULL");
+  require(args.gradients != nullptr, "gradients is NULL");
+  require(call.states == 0 || args.accumulators != nullptr, "accumulators is NULL; with these ",
+          "fields the function needs ", call.states, " for each of the parameters");
+}
+
+bool is_contiguous(const View& view) {
+  size_t packed = 1;
+  for (size_t k = 0; k < view.rank; ++k) {
+    if (view.extent[k] > 1 && view.stride[k] != packed) return false;
+    packed *= view.extent[k];
+  }
+  return true;
+}
+
+Descriptor read_tensor(const BNNSNDArrayDescriptor& given, const char* name) {
+  const Descriptor result = read_descriptor(given, name, Use::kInput);
+  require_plain_layout(result, name);
+  require(result.view.is_float(), name, ".data_type is ", result.type->name,
+          "; it must be Float32");
+  require(is_contiguous(result.view), name, " is ", describe(result),
+          " with gaps or overlaps between its elements; it must be contiguous");
+  return result;
+}
+
+// All tensors of parameter p.
+void check_parameter(const Call& call, size_t p) {
+  Descriptor parameter;
+  for (size_t kind = 0; kind < call.tensors(); ++kind) {
+    const BNNSNDArrayDescriptor* given = call.at(kind, p);
+    if (given == nullptr) fail(call.name(kind, p), " is NULL");
+    if (kind == 0) {
+      parameter = read_tensor(*given, call.name(kind, p).c_str());
+    } else if (!is_written_like(*given, parameter)) {
+      const Descriptor other = read_tensor(*given, call.name(kind, p).c_str());
+      if (other.view.count != parameter.view.count) {
+        fail(call.name(kind, p), " is ", describe(other), ", but ", call.name(0, p), " is ",
+             describe(parameter), "; they must have the same number of elements");
+      }
+    }
+    const bool usable = given->data != nullptr &&
+                        reinterpret_cast<uintptr_t>(given->data) % alignof(float) == 0;
+    if (!usable) {
+      const Text name(call.name(kind, p), ".data");
+      require_data(given->data, BNNSDataTypeFloat32, name.c_str());
+    }
+  }
+}
+
+// Of a checked descriptor.
+size_t count_of(const BNNSNDArrayDescriptor& given) {
+  size_t count = 1;
+  for (size_t k = 0; k < find_layout(given.layout)->rank; ++k) count *= given.size[k];
+  return count;
+}
+
+// ---- Overlap ----
+
+struct Extent {
+  uintptr_t begin, end;
+  size_t kind, p;
+
+  bool written() const { return kind != 1; }
+};
+
+Extent extent_of(const Call& call, size_t kind, size_t p, size_t count) {
+  const auto begin = reinterpret_cast<uintptr_t>(call.at(kind, p)->data);
+  return {.begin = begin, .end = begin + count * sizeof(float), .kind = kind, .p = p};
+}
+
+[[noreturn]] void fail_overlap(const Call& call, const Extent& a, const Extent& b) {
+  fail(call.name(a.kind, a.p), " and ", call.name(b.kind, b.p),
+       " overlap in memory; they must be separate");
+}
+
+// No two of the extents overlap, gradients with gradients apart. Sorts them.
+void require_all_apart(const Call& call, Extent* extents, size_t n) {
+  std::sort(extents, extents + n,
+            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  const Extent* last = nullptr;          // of those before, the one that ends last
+  const Extent* last_written = nullptr;  // the same of the written ones
+  for (const Extent* e = extents; e < extents + n; ++e) {
+    const Extent* other = e->written() ? last : last_written;
+    if (other != nullptr && other->end > e->begin) fail_overlap(call, *other, *e);
+    if (last == nullptr || e->end > last->end) last = e;
+    if (e->written() && (last_written == nullptr || e->end > last_written->end)) last_written = e;
+  }
+}
+
+// Where written tensors begin; forgets all when it is full.
+class Beginnings {
+ public:
+  // False if `begin` is there already.
+  bool add(uintptr_t begin) {
+    if (size_ == kCapacity) {
+      std::fill_n(slots_, kSlots, uintptr_t{0});
+      size_ = 0;
+    }
+    // Fibonacci hashing: the product's upper bits depend on all bits of the address.
+    size_t at = (begin * 0x9E3779B97F4A7C15u) >> 52;
+    for (; slots_[at] != 0; at = (at + 1) % kSlots) {
+      if (slots_[at] == begin) return false;
+    }
+    slots_[at] = begin;
+    ++size_;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kSlots = 4096, kCapacity = kSlots / 2;
+  static_assert(uint64_t{kSlots} << 52 == 0, "as many slots as the hash has values");
+
+  uintptr_t slots_[kSlots] = {};
+  size_t size_ = 0;
+};
+
+constexpr size_t kCompleteCheck = 64;
+
+void check_overlaps_of_few(const Call& call) {
+  Extent extents[kCompleteCheck * kMaxTensors];
+  size_t n = 0;
+  for (size_t p = 0; p < call.args.count; ++p) {
+    const size_t count = count_of(*call.args.parameters[p]);
+    for (size_t kind = 0; kind < call.tensors(); ++kind)
+      extents[n++] = extent_of(call, kind, p, count);
+  }
+  require_all_apart(call, extents, n);
+}
+
+void check_overlaps_of_many(const Call& call) {
+  Beginnings beginnings;
+  const size_t tensors = call.tensors();
+  for (size_t p = 0; p < call.args.count; ++p) {
+    Extent extents[2 * kMaxTensors];
+    size_t n = 0;
+    for (size_t q = p; q < std::min(p + 2, call.args.count); ++q) {
+      const size_t count = count_of(*call.args.parameters[q]);
+      for (size_t kind = 0; kind < tensors; ++kind)
+        extents[n++] = extent_of(call, kind, q, count);
+    }
+    for (size_t kind = 0; kind < tensors; ++kind) {
+      if (!extents[kind].written() || beginnings.add(extents[kind].begin)) continue;
+      fail(call.name(kind, p), ".data is ", call.at(kind, p)->data,
+           ", where another parameter or accumulator begins; they must be separate");
+    }
+    require_all_apart(call, extents, n);
+  }
+}
+
+OptimizerTensor tensor_at(const void* context, size_t p) {
+  const Call& call = *static_cast<const Call*>(context);
+  OptimizerTensor tensor = {.rows = {.w = static_cast<float*>(call.at(0, p)->data),
+                                     .g = static_cast<const float*>(call.at(1, p)->data),
+                                     .state = {}},
+                            .count = count_of(*call.at(0, p))};
+  for (size_t s = 0; s < call.states; ++s)
+    tensor.rows.state[s] = static_cast<float*>(call.at(2 + s, p)->data);
+  return tensor;
+}
+
+}  // namespace
+
+void step_optimizer(BNNSOptimizerFunction function, const void* fields, const OptimizerArgs& args,
+                    const BNNSFilterParameters* filter_parameters) {
+  const FilterOptions options(filter_parameters);
+  const OptimizerProblem problem = read_optimizer(function, fields);
+  if (args.count == 0) return;
+  const Call call = {.args = args, .states = optimizer_states(problem.rule)};
+  check_arrays(call);
+  for (size_t p = 0; p < args.count; ++p) check_parameter(call, p);
+  if (args.count <= kCompleteCheck) {
+    check_overlaps_of_few(call);
+  } else {
+    check_overlaps_of_many(call);
+  }
+  run_optimizer(problem, *optimizer_kernels(), options.threads,
+                {.count = args.count, .at = tensor_at, .context = &call});
+}
+
+}  // namespace bnns::impl

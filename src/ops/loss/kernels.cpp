@@ -1,0 +1,145 @@
+// Kernels of loss.h: loops over elements, the tables of rows, totals of weights.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/loss/kernels.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "ops/loss/functions-inl.h"
+#include "ops/loss/rows-inl.h"
+#include "ops/loss/tail-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using losses::D;
+using losses::kSumBlock;
+using losses::Pair;
+using losses::Tail;
+using losses::V;
+
+// One vector of elements. kPlain: constant weight and scale, the gradient is set, no entries.
+template <class F, bool kLoss, bool kGradient, bool kPlain>
+struct ElementStep {
+  const LossElements& b;
+  LossParameters p;
+  V weight = hn::Set(D(), b.weight), scale = hn::Set(D(), b.scale);
+  V factor = hn::Set(D(), b.weight * b.scale);
+
+  // load(row) and store(v, row) say where; the weighted loss is returned if weights differ.
+  template <class Load, class Store>
+  HWY_INLINE V operator()(const Load& load, const Store& store, V old) const {
+    const Pair pair = F::at(load(b.x), load(b.t), p);
+    if constexpr (kPlain) {
+      store(hn::Mul(pair.gradient, factor), b.gradient);
+      return pair.loss;
+    }
+    V loss = pair.loss;
+    const V w = b.weights == nullptr ? weight : load(b.weights);
+    if constexpr (kGradient) {
+      const V u = b.upstream == nullptr ? scale : load(b.upstream);
+      const V g = hn::Mul(pair.gradient, hn::Mul(w, u));
+      store(b.accumulate ? hn::Add(old, g) : g, b.gradient);
+    }
+    if constexpr (kLoss) {
+      if (b.entries != nullptr) store(hn::Mul(loss, w), b.entries);
+      if (b.weights != nullptr) loss = hn::Mul(loss, w);
+    }
+    return loss;
+  }
+};
+
+template <class F, bool kLoss, bool kGradient, bool kPlain>
+HWY_INLINE double ElementLoop(const LossElements& b, const LossParameters& p) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const Tail tail(b.n);
+  const ElementStep<F, kLoss, kGradient, kPlain> step = {.b = b, .p = p};
+  const bool accumulate = kGradient && !kPlain && b.accumulate;
+  const V zero = hn::Zero(d);
+  const V old_tail = accumulate ? tail.load(b.gradient) : zero;
+  const auto at = [&](size_t i) HWY_ATTR {
+    const V old = accumulate ? hn::LoadU(d, b.gradient + i) : zero;
+    return step([&](const float* row) HWY_ATTR { return hn::LoadU(d, row + i); },
+                [&](V v, float* row) HWY_ATTR { hn::StoreU(v, d, row + i); }, old);
+  };
+  double sum = 0;
+  for (size_t i = 0; i < tail.main();) {
+    const size_t end = HWY_MIN(tail.main(), i + kSumBlock);
+    V even = zero, odd = zero;
+    for (; i + 2 * lanes <= end; i += 2 * lanes) {
+      even = hn::Add(even, at(i));
+      odd = hn::Add(odd, at(i + lanes));
+    }
+    for (; i < end; i += lanes) even = hn::Add(even, at(i));
+    if constexpr (kLoss) sum += double{hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)))};
+  }
+  const V last = step([&](const float* row) HWY_ATTR { return tail.load(row); },
+                      [&](V v, float* row) HWY_ATTR { tail.store(v, row); }, old_tail);
+  if constexpr (kLoss) sum += double{hn::GetLane(hn::SumOfLanes(d, tail.counted(last)))};
+  return b.weights == nullptr ? sum * b.weight : sum;
+}
+
+template <class F>
+double ElementLoss(const LossElements& b, const LossParameters& p) {
+  const LossParameters local = p;
+  const bool loss = b.wants_sum || b.entries != nullptr;
+  const bool plain = b.weights == nullptr && b.upstream == nullptr && b.entries == nullptr &&
+                     !b.accumulate && b.gradient != nullptr;
+  if (!loss) return ElementLoop<F, false, true, false>(b, local);
+  if (b.gradient == nullptr) return ElementLoop<F, true, false, false>(b, local);
+  if (plain) return ElementLoop<F, true, true, true>(b, local);
+  return ElementLoop<F, true, true, false>(b, local);
+}
+
+WeightTotals TotalWeights(const float* weights, size_t n) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  WeightTotals totals = {.sum = 0, .nonzero = 0};
+  for (size_t first = 0; first < n; first += kSumBlock) {
+    const size_t end = HWY_MIN(n, first + kSumBlock);
+    V sum = hn::Zero(d);
+    size_t i = first, nonzero = 0;
+    for (; i + lanes <= end; i += lanes) {
+      const V w = hn::LoadU(d, weights + i);
+      sum = hn::Add(sum, w);
+      nonzero += hn::CountTrue(d, hn::Ne(w, hn::Zero(d)));
+    }
+    totals.sum += double{hn::GetLane(hn::SumOfLanes(d, sum))};
+    for (; i < end; ++i) {
+      totals.sum += double{weights[i]};
+      nonzero += weights[i] != 0;
+    }
+    totals.nonzero += static_cast<double>(nonzero);
+  }
+  return totals;
+}
+
+const LossKernels* LossTable() {
+  using namespace losses;
+  static constexpr LossKernels kTable = {
+      .element = {nullptr, nullptr, ElementLoss<SigmoidCrossEntropy>, ElementLoss<SquareError>,
+                  ElementLoss<Huber>, nullptr, ElementLoss<LogLoss>, nullptr, ElementLoss<Hinge>,
+                  ElementLoss<AbsoluteError>, nullptr},
+      .rows = {nullptr, SoftmaxRows<false>, nullptr, nullptr, nullptr, nullptr, nullptr, CosineRows,
+               nullptr, nullptr, SoftmaxRows<true>},
+      .weight_totals = TotalWeights};
+  return &kTable;
+}
+
+}  // namespace
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(LossTable);
+const LossKernels* loss_kernels() {
+  return pick(HWY_DISPATCH_TABLE(LossTable))();
+}
+
+}  // namespace bnns::impl
+#endif

@@ -1,0 +1,153 @@
+// Losses with their gradients in one pass: the table of functions, the kernels of the chosen target
+// and the op that runs them over a batch with threads.
+//   in_delta = or += u rho dl/dx,   u the upstream gradient, rho the factor of the reduction
+// Per-element losses: one entry per element; grains are fixed blocks of elements. Per-sample
+// losses: one entry per sample, the sum over its rows; grains are samples, no row is split. The
+// entries of a grain are summed in float lanes over short blocks, everything else in double, in a
+// fixed order. The YOLO loss is in ops/loss/yolo.h; the table knows it.
+#pragma once
+
+#include <cstddef>
+
+#include "core/lease.h"
+#include "core/view.h"
+#include "ops/convert.h"
+
+namespace bnns::impl {
+
+enum class LossFamily { kElement, kSample, kYolo };
+
+struct LossRow {
+  BNNSLossFunction function;
+  const char* name;
+  LossFamily family;
+  bool along_axis;    // rows run along size[0]; otherwise a sample is one row
+  float nanoseconds;  // rough cost of an element, to decide about threads
+};
+
+// nullptr for a value that is no BNNSLossFunction.
+const LossRow* find_loss(BNNSLossFunction function);
+
+// Constants of the formulas: labels become keep * t + added, Huber turns linear at delta.
+struct LossParameters {
+  float keep = 1;
+  float added = 0;
+  float delta = 1;
+};
+
+// ---- Kernels ----
+
+// n contiguous elements. What is nullptr is not there, or not wanted.
+struct LossElements {
+  const float* x;
+  const float* t;
+  const float* weights;   // one per element; nullptr: `weight` for all
+  const float* upstream;  // one per element; nullptr: `scale` for all
+  float weight;
+  float scale;
+  float* entries;
+  float* gradient;
+  bool accumulate;
+  bool wants_sum;
+  size_t n;
+};
+// The sum of the weighted losses.
+using ElementLossKernel = double (*)(const LossElements& elements, const LossParameters& p);
+
+// `count` rows of n contiguous elements, at most kMaxLossRows.
+constexpr size_t kMaxLossRows = 64;
+struct LossRows {
+  const float* x;
+  size_t x_stride;
+  const float* t;
+  size_t t_stride;
+  const float* weights;  // one per element, or nullptr
+  size_t weights_stride;
+  float* gradient;  // or nullptr
+  size_t gradient_stride;
+  bool accumulate;
+  const float* weight;  // one per row, inside the formula
+  const float* scale;   // one per row, of the gradient
+  float* losses;        // one per row, or nullptr
+  size_t count;
+  size_t n;
+};
+using RowLossKernel = void (*)(const LossRows& rows, const LossParameters& p);
+
+struct WeightTotals {
+  double sum;
+  double nonzero;
+};
+
+constexpr size_t kLossFunctions = BNNSLossFunctionCategoricalCrossEntropy + 1;
+struct LossKernels {
+  ElementLossKernel element[kLossFunctions];  // by function value; nullptr where it has none
+  RowLossKernel rows[kLossFunctions];
+  WeightTotals (*weight_totals)(const float* weights, size_t n);
+};
+const LossKernels* loss_kernels();
+
+// ---- The op ----
+
+struct LossProblem {
+  const LossRow* row = nullptr;
+  BNNSLossReductionFunction reduction = BNNSLossReductionNone;
+  View sample;           // of in and of labels
+  size_t row_length = 1;  // per-sample losses: elements of a row,
+  size_t row_step = 1;    // and the distance of its neighbours in the order of memory
+  LossParameters parameters;
+
+  bool reduced() const { return reduction != BNNSLossReductionNone; }
+  size_t entries(size_t batch) const {
+    return row->family == LossFamily::kElement ? batch * sample.count : batch;
+  }
+};
+
+struct LossCall {
+  size_t batch;
+  const float* in;
+  size_t in_stride;  // all strides as given: 0 is packed
+  const float* labels;
+  size_t labels_stride;
+  const float* weights;
+  size_t weights_size;
+  float* out;     // nullptr in backward
+  View in_delta;  // one sample; without data: not wanted
+  size_t in_delta_stride;
+  bool accumulate;
+  float upstream;  // of a reduced loss; 1 in the forward call
+  View out_delta;  // of an unreduced one in backward: all entries of the batch, in order
+};
+
+class LossOp {
+ public:
+  LossOp(const Memory& memory, size_t threads, const LossProblem& problem);
+
+  void run(const LossCall& call);
+  void reserve(size_t callers);
+
+ private:
+  struct Scratch {
+    Array<float> lines;
+  };
+  struct Factors;
+
+  Factors factors(const LossCall& call) const;
+  WeightTotals weight_totals(const LossCall& call) const;
+  double run_elements(const LossCall& call, const Factors& f) const;
+  double run_rows(const LossCall& call, const Factors& f);
+  double rows_of_samples(const LossCall& call, const Factors& f, size_t first, size_t last) const;
+  double rows_of_sample(const LossCall& call, const Factors& f, size_t b, float* lines) const;
+  bool rows_are_contiguous(const LossCall& call) const;
+  size_t rows_per_sample() const { return problem_.sample.count / problem_.row_length; }
+  void prepare(Scratch& scratch) const;
+
+  Memory memory_;
+  size_t threads_;
+  LossProblem problem_;
+  const LossKernels* kernels_ = loss_kernels();
+  const ConvertKernels* convert_ = convert_kernels();
+  LeasePool<Scratch> scratch_;
+};
+
+}  // namespace bnns::impl

@@ -1,0 +1,71 @@
+// The end of a row. Kernels run over `main` elements in whole vectors and then once over the last
+// 1 to Lanes() ones. That last vector ends with the row and may begin before `main`: its first
+// lanes repeat elements that the loop has done, with the same result, so that it can be stored as a
+// whole and only sums have to leave them out. A row shorter than a vector passes through a buffer.
+// Nothing outside of the row is read or written.
+
+#if defined(OPENBNNS_OPS_LOSS_TAIL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPENBNNS_OPS_LOSS_TAIL_INL_H_
+#undef OPENBNNS_OPS_LOSS_TAIL_INL_H_
+#else
+#define OPENBNNS_OPS_LOSS_TAIL_INL_H_
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace losses {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+class Tail {
+ public:
+  using D = hn::ScalableTag<float>;
+  using V = hn::Vec<D>;
+
+  // n >= 1
+  explicit HWY_INLINE Tail(size_t n) : n_(n), lanes_(hn::Lanes(D())) {
+    main_ = (n - 1) / lanes_ * lanes_;
+    const size_t repeated = is_short() ? 0 : lanes_ - (n - main_);
+    const auto first = hn::FirstN(D(), is_short() ? n : repeated);
+    const V one = hn::Set(D(), 1.0f);
+    counts_ = is_short() ? hn::IfThenElseZero(first, one) : hn::IfThenZeroElse(first, one);
+  }
+
+  size_t main() const { return main_; }
+  // Of all lanes only those that the loop did not do.
+  HWY_INLINE V counted(V v) const { return hn::IfThenElseZero(mask(), v); }
+  HWY_INLINE V counted_or(V v, V other) const { return hn::IfThenElse(mask(), v, other); }
+
+  HWY_INLINE V load(const float* row) const {
+    const D d;
+    if (!is_short()) return hn::LoadU(d, row + n_ - lanes_);
+    HWY_ALIGN float buffer[hn::MaxLanes(d)] = {};
+    for (size_t i = 0; i < n_; ++i) buffer[i] = row[i];
+    return hn::Load(d, buffer);
+  }
+  HWY_INLINE void store(V v, float* row) const {
+    const D d;
+    if (!is_short()) return hn::StoreU(v, d, row + n_ - lanes_);
+    HWY_ALIGN float buffer[hn::MaxLanes(d)];
+    hn::Store(v, d, buffer);
+    for (size_t i = 0; i < n_; ++i) row[i] = buffer[i];
+  }
+
+ private:
+  bool is_short() const { return n_ < lanes_; }
+  // Masks cannot be members on every target; a vector can.
+  HWY_INLINE auto mask() const { return hn::Ne(counts_, hn::Zero(D())); }
+
+  size_t n_, lanes_, main_;
+  V counts_;
+};
+
+}  // namespace losses
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
