@@ -40,6 +40,11 @@ struct Operand {
   bool has_delta = true;
   bool read_through_pointer = true;  // false: create() hands over the values itself
   bool contiguous = false;           // strides are not for this operand
+  bool packed = false;               // nor is a batch stride; its delta may have both
+  bool once = false;                 // one for the whole batch, though no parameter
+  bool like_in = false;              // has no descriptor: laid out as operand 0
+
+  size_t samples(size_t batch) const { return once || role == Role::kParameter ? 1 : batch; }
 };
 
 enum class Need { kRequired, kOptional, kNone };  // optional: refuse it, or do it right
@@ -84,6 +89,7 @@ struct Backward {
   int in_needed_by = -1;            // in is passed only when this operand's delta is wanted
   bool refused = false;             // must fail and leave the deltas alone
   bool in_grad = true;              // the reference is the derivative of the forward pass
+  bool needs_all = false;           // no delta may be left out
 };
 
 int apply_filter(Call& call);
@@ -131,9 +137,8 @@ template <class T>
 Values<T> make_values(const Case& c) {
   Values<T> v{.batch = c.batch, .value = {}, .delta = {}};
   for (const Operand& o : c.operands) {
-    const size_t samples = o.role == Role::kParameter ? 1 : c.batch;
-    v.value.emplace_back(o.shape, samples);
-    v.delta.emplace_back(o.shape, samples);
+    v.value.emplace_back(o.shape, o.samples(c.batch));
+    v.delta.emplace_back(o.shape, o.samples(c.batch));
   }
   return v;
 }

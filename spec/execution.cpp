@@ -11,7 +11,7 @@ Execution::Execution(const Case& c, const TypeSet& types, size_t threads)
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const Operand& o = c.operands[i];
     const TypeRow& row = types.types[i].row();
-    const size_t samples = o.role == Role::kParameter ? 1 : c.batch;
+    const size_t samples = o.samples(c.batch);
     for (Placement* p : {&value_[i], &delta_[i]}) {
       p->place(o.shape, types.types[i], samples, {.edge = Edge::kStart});
       std::vector<double> numbers(p->elements());

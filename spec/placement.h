@@ -22,6 +22,7 @@ struct Arrangement {
   Edge edge = Edge::kEnd;
   size_t shift = 0;    // values between the data and the guard page
   size_t padding = 1;  // values added to each padded stride
+  size_t gap = 2;      // and beside these to a padded batch stride
 };
 
 class Placement {
@@ -34,7 +35,8 @@ class Placement {
     choose_strides(how);
     const Index one = element_offsets(shape, stride_);
     const size_t span = span_of(shape, stride_);
-    const size_t step = how.batch_stride == BatchStride::kPadded ? span + 2 + how.padding : span;
+    const size_t step =
+        how.batch_stride == BatchStride::kPadded ? span + how.gap + how.padding : span;
     batch_argument_ = how.batch_stride == BatchStride::kZero ? 0 : step;
     offsets_.clear();
     for (size_t b = 0; b < samples; ++b)

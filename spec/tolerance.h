@@ -65,6 +65,13 @@ struct Bounded {
     return {std::copysign(a.value, s.value), a.error};
   }
 
+  // The slope is infinite at 0, so the ends of the interval bound the error.
+  friend Bounded sqrt(Bounded a) {
+    const double v = std::sqrt(a.value);
+    const double below = v - std::sqrt(std::max(0.0, a.value - a.error));
+    const double above = std::sqrt(a.value + a.error) - v;
+    return {v, std::max(below, above) + rounding_error(v, kArithmetic)};
+  }
   friend Bounded exp(Bounded a) { return function(std::exp(a.value), std::exp(a.value), a); }
   friend Bounded expm1(Bounded a) { return function(std::expm1(a.value), std::exp(a.value), a); }
   friend Bounded log(Bounded a) { return function(std::log(a.value), 1 / a.value, a); }

@@ -124,8 +124,10 @@ void Trial::place() {
     const Operand& o = case_.operands[i];
     // Different paddings, so that nobody can take one operand's strides for another's.
     Arrangement memory = variation_.memory;
-    memory.padding = variation_.in_place ? 1 : 1 + i;
-    if (o.contiguous) memory.strides = Strides::kDense;
+    memory.padding = variation_.in_place || o.like_in ? 1 : 1 + i;
+    if (o.like_in) memory.gap += i;
+    if (o.contiguous || o.packed) memory.strides = Strides::kDense;
+    if (o.packed) memory.batch_stride = BatchStride::kZero;
     if (!o.read_through_pointer) memory = {};
     value_[i].place(o.shape, types_.types[i], samples(i), memory);
     memory = variation_.memory;

@@ -62,9 +62,7 @@ class Trial {
 
   Placement& out_memory(size_t i) { return value_[variation_.in_place ? 0 : i]; }
   bool is_input(size_t i) const { return case_.operands[i].role != Role::kOut; }
-  size_t samples(size_t i) const {
-    return case_.operands[i].role == Role::kParameter ? 1 : case_.batch;
-  }
+  size_t samples(size_t i) const { return case_.operands[i].samples(case_.batch); }
 
   const Case& case_;
   const TypeSet& types_;

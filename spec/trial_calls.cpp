@@ -117,7 +117,7 @@ void Trial::run_changed_parameters(Call& call, const std::string& name) {
 std::vector<Trial::Subset> Trial::subsets(const Backward& backward, size_t threads) const {
   Subset all(value_.size());
   for (size_t i : backward.deltas) all[i] = true;
-  const bool every = threads == 1 && !backward.refused && case_.thorough;
+  const bool every = threads == 1 && !backward.refused && !backward.needs_all && case_.thorough;
   if (!every) return {all};
   std::vector<Subset> result;
   for (size_t mask = 0; mask < (size_t{1} << backward.deltas.size()); ++mask) {

@@ -239,25 +239,6 @@ extern "C" int BNNSDirectApplyQuantizer(const BNNSLayerParametersQuantization*,
   return boundary::not_implemented("BNNSDirectApplyQuantizer", -1);
 }
 
-// ---- Loss ----
-
-extern "C" BNNSFilter BNNSFilterCreateLayerLoss(const void*, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerLoss", nullptr);
-}
-
-extern "C" int BNNSLossFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, const void*,
-                                        size_t, const void*, size_t, void*, BNNSNDArrayDescriptor*,
-                                        size_t) {
-  return boundary::not_implemented("BNNSLossFilterApplyBatch", -1);
-}
-
-extern "C" int BNNSLossFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t,
-                                                BNNSNDArrayDescriptor*, size_t, const void*, size_t,
-                                                const void*, size_t, const BNNSNDArrayDescriptor*,
-                                                size_t) {
-  return boundary::not_implemented("BNNSLossFilterApplyBackwardBatch", -1);
-}
-
 // ---- Multi-head attention ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(
@@ -300,30 +281,6 @@ extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
 }
 
 // ---- Optimizers, clipping, norms ----
-
-extern "C" int BNNSClipByValue(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, float, float) {
-  return boundary::not_implemented("BNNSClipByValue", -1);
-}
-
-extern "C" int BNNSClipByNorm(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, float,
-                              uint32_t) {
-  return boundary::not_implemented("BNNSClipByNorm", -1);
-}
-
-extern "C" int BNNSClipByGlobalNorm(BNNSNDArrayDescriptor**, const BNNSNDArrayDescriptor**, size_t,
-                                    float, float) {
-  return boundary::not_implemented("BNNSClipByGlobalNorm", -1);
-}
-
-extern "C" int BNNSComputeNorm(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, BNNSNormType,
-                               uint32_t) {
-  return boundary::not_implemented("BNNSComputeNorm", -1);
-}
-
-extern "C" int BNNSComputeNormBackward(const void*, BNNSNDArrayDescriptor*, const void*,
-                                       const BNNSNDArrayDescriptor*, BNNSNormType, uint32_t) {
-  return boundary::not_implemented("BNNSComputeNormBackward", -1);
-}
 
 // ---- Direct tensor operations ----
 
@@ -396,57 +353,6 @@ extern "C" int BNNSCropResizeBackward(const BNNSLayerParametersCropResize*, BNNS
                                       const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
                                       const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSCropResizeBackward", -1);
-}
-
-// ---- Random generators ----
-
-extern "C" BNNSRandomGenerator BNNSCreateRandomGenerator(BNNSRandomGeneratorMethod,
-                                                         const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCreateRandomGenerator", nullptr);
-}
-
-extern "C" BNNSRandomGenerator BNNSCreateRandomGeneratorWithSeed(BNNSRandomGeneratorMethod,
-                                                                 uint64_t,
-                                                                 const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCreateRandomGeneratorWithSeed", nullptr);
-}
-
-// NULL is fine; no other handle can exist yet.
-extern "C" void BNNSDestroyRandomGenerator(BNNSRandomGenerator handle) {
-  if (handle != nullptr)
-    static_cast<void>(boundary::not_implemented("BNNSDestroyRandomGenerator", 0));
-}
-
-extern "C" size_t BNNSRandomGeneratorStateSize(BNNSRandomGenerator) {
-  return boundary::not_implemented("BNNSRandomGeneratorStateSize", size_t{0});
-}
-
-extern "C" int BNNSRandomGeneratorGetState(BNNSRandomGenerator, size_t, void*) {
-  return boundary::not_implemented("BNNSRandomGeneratorGetState", -1);
-}
-
-extern "C" int BNNSRandomGeneratorSetState(BNNSRandomGenerator, size_t, void*) {
-  return boundary::not_implemented("BNNSRandomGeneratorSetState", -1);
-}
-
-extern "C" int BNNSRandomFillUniformFloat(BNNSRandomGenerator, BNNSNDArrayDescriptor*, float,
-                                          float) {
-  return boundary::not_implemented("BNNSRandomFillUniformFloat", -1);
-}
-
-extern "C" int BNNSRandomFillUniformInt(BNNSRandomGenerator, BNNSNDArrayDescriptor*, int64_t,
-                                        int64_t) {
-  return boundary::not_implemented("BNNSRandomFillUniformInt", -1);
-}
-
-extern "C" int BNNSRandomFillNormalFloat(BNNSRandomGenerator, BNNSNDArrayDescriptor*, float,
-                                         float) {
-  return boundary::not_implemented("BNNSRandomFillNormalFloat", -1);
-}
-
-extern "C" int BNNSRandomFillCategoricalFloat(BNNSRandomGenerator, const BNNSNDArrayDescriptor*,
-                                              const BNNSNDArrayDescriptor*, bool) {
-  return boundary::not_implemented("BNNSRandomFillCategoricalFloat", -1);
 }
 
 // ---- Nearest neighbours ----

@@ -46,7 +46,8 @@ void resolve_strides(const BNNSNDArrayDescriptor& given, const char* field, Use 
                      Descriptor& result) {
   View& view = result.view;
   const LayoutInfo& layout = *result.layout;
-  size_t packed = 1;
+  size_t packed = 1;  // what a zero stands for
+  size_t below = 1;   // values spanned by the axes below
   for (size_t k = 0; k < view.rank; ++k) {
     view.extent[k] = given.size[layout.pair[k]];
     view.stride[k] = given.stride[k] == 0 ? packed : given.stride[k];
@@ -54,11 +55,14 @@ void resolve_strides(const BNNSNDArrayDescriptor& given, const char* field, Use 
       require(view.stride[k] >= view.stride[k - 1], field, ".stride[", k, "] is ", view.stride[k],
               ", below stride[", k - 1, "], which is ", view.stride[k - 1],
               "; strides must not decrease");
-      require(use == Use::kInput || view.extent[k] == 1 || view.stride[k] >= packed, field,
-              ".stride[", k, "] is ", view.stride[k], ", but the axes below it take ", packed,
-              " values; elements of an output must not overlap");
     }
+    const bool overlaps = view.extent[k] > 1 && view.stride[k] < below;
+    view.overlaps |= overlaps;
+    require(use == Use::kInput || !overlaps, field, ".stride[", k, "] is ", view.stride[k],
+            ", but the axes below it span ", below,
+            " values; elements of an output must not overlap");
     packed = checked_mul(view.stride[k], view.extent[k], field);
+    below = checked_add(below, checked_mul(view.extent[k] - 1, view.stride[k], field), field);
   }
 }
 
@@ -139,9 +143,8 @@ Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
     result = frozen;
     result.view.data = given.data;
     result.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
-    // What was an input at creation may have overlapping elements.
-    if (use == Use::kOutput && frozen.view.span < frozen.view.count)
-      result = read_descriptor(given, field, use);
+    // What was an input at creation may have overlapping elements; this refuses them.
+    if (use == Use::kOutput && frozen.view.overlaps) result = read_descriptor(given, field, use);
   } else {
     result = read_descriptor(given, field, use);
     const bool same_layout = result.layout == frozen.layout;

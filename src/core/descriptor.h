@@ -72,8 +72,11 @@ struct Range {
 inline Range range_of(const View& sample, const void* data, size_t batch, size_t batch_stride) {
   const size_t step = batch_stride == 0 ? sample.span : batch_stride;
   const size_t values = sample.span + (batch - 1) * step;
+  // In whole bytes also for values below a byte, without an overflow on the way.
+  const size_t bits = static_cast<uint32_t>(sample.type) & 0x7FFF;
+  const size_t bytes = values / 8 * bits + (values % 8 * bits + 7) / 8;
   const auto* begin = static_cast<const char*>(data);
-  return {.begin = begin, .end = begin + values * type_bytes(sample.type)};
+  return {.begin = begin, .end = begin + bytes};
 }
 
 inline bool overlap(const Range& a, const Range& b) {

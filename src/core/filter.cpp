@@ -61,6 +61,14 @@ void Filter::apply_backward(const BackwardArgs&) {
   fail("filter is ", kind_, "; it does not accept this call");
 }
 
+void Filter::apply_loss(const LossForwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
+void Filter::apply_loss_backward(const LossBackwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
 BNNSNDArrayDescriptor Filter::pointer(BNNSPointerSpecifier) {
   fail("filter is ", kind_, "; only activation filters have pointers");
 }

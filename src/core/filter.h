@@ -47,6 +47,33 @@ struct BackwardArgs {
   BNNSNDArrayDescriptor* bias_delta;
 };
 
+struct LossForwardArgs {
+  size_t batch;
+  const void* in;
+  size_t in_stride;
+  const void* labels;
+  size_t labels_stride;
+  const void* weights;
+  size_t weights_size;
+  void* out;
+  const BNNSNDArrayDescriptor* in_delta;
+  size_t in_delta_stride;
+};
+
+struct LossBackwardArgs {
+  size_t batch;
+  const void* in;
+  size_t in_stride;
+  const BNNSNDArrayDescriptor* in_delta;
+  size_t in_delta_stride;
+  const void* labels;
+  size_t labels_stride;
+  const void* weights;
+  size_t weights_size;
+  const BNNSNDArrayDescriptor* out_delta;
+  size_t out_delta_stride;
+};
+
 class Filter {
  public:
   // `kind` is the word for messages, e.g. "an activation filter".
@@ -59,6 +86,8 @@ class Filter {
   // Each throws "does not accept this call" unless the layer overrides it.
   virtual void apply(const ForwardArgs& args);
   virtual void apply_backward(const BackwardArgs& args);
+  virtual void apply_loss(const LossForwardArgs& args);
+  virtual void apply_loss_backward(const LossBackwardArgs& args);
   virtual BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target);
 
   // Allocates now what applies of this size would allocate later.

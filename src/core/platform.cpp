@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -37,6 +39,10 @@ size_t core_count() noexcept {
 #endif
   const unsigned count = std::thread::hardware_concurrency();
   return count == 0 ? 1 : count;
+}
+
+bool entropy(void* to, size_t bytes) noexcept {
+  return getentropy(to, bytes) == 0;
 }
 
 }  // namespace bnns::impl::platform

@@ -17,4 +17,7 @@ void spin_pause() noexcept;
 
 size_t core_count() noexcept;
 
+// Fills up to 256 bytes with unpredictable bits; false if the system has none to give.
+bool entropy(void* to, size_t bytes) noexcept;
+
 }  // namespace bnns::impl::platform

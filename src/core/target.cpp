@@ -18,11 +18,19 @@ struct Target {
   int64_t bits;
 };
 
-// Best first within an architecture. The scalar target is whatever Highway falls back to.
+// Best first within an architecture. The scalar target is whatever Highway falls back to; the last
+// row serves a static build for a target without a name of its own.
 constexpr Target kTargets[] = {
-    {"avx3", HWY_AVX3}, {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4},
-    {"sve2", HWY_SVE2}, {"sve", HWY_SVE},   {"neon", HWY_NEON},
-    {"wasm", HWY_WASM}, {"rvv", HWY_RVV},   {"scalar", HWY_EMU128 | HWY_SCALAR},
+    {"avx3", HWY_AVX3 | HWY_AVX3_DL},
+    {"avx2", HWY_AVX2},
+    {"sse4", HWY_SSE4},
+    {"sve2", HWY_SVE2},
+    {"sve", HWY_SVE},
+    {"neon", HWY_NEON},
+    {"wasm", HWY_WASM},
+    {"rvv", HWY_RVV},
+    {"scalar", HWY_EMU128 | HWY_SCALAR},
+    {"static", HWY_STATIC_TARGET},
 };
 constexpr size_t kCount = std::size(kTargets);
 
@@ -38,7 +46,8 @@ struct Targets {
     available = hwy::SupportedTargets() & HWY_TARGETS;
     size_t n = 0;
     for (const Target& t : kTargets) {
-      if ((t.bits & available) == 0) continue;
+      const bool nameless = &t == std::end(kTargets) - 1;
+      if ((t.bits & available) == 0 || (nameless && chosen != nullptr)) continue;
       if (chosen == nullptr) chosen = &t;
       names[n++] = t.name;
     }
@@ -57,8 +66,11 @@ struct Targets {
   }
 
   const Target* find(const char* name) const {
-    for (const Target& t : kTargets) {
-      if (std::strcmp(t.name, name) == 0 && (t.bits & available) != 0) return &t;
+    for (const char* const* listed = names; *listed != nullptr; ++listed) {
+      if (std::strcmp(*listed, name) != 0) continue;
+      for (const Target& t : kTargets) {
+        if (t.name == *listed) return &t;
+      }
     }
     return nullptr;
   }

@@ -7,7 +7,8 @@ namespace bnns::impl {
 
 void Text::add(char piece) {
   if (length_ + 1 >= kCapacity) return;
-  chars_[length_++] = piece;
+  // What a client passes as a name may hold anything; a message stays printable.
+  chars_[length_++] = piece >= ' ' && piece <= '~' ? piece : '?';
   chars_[length_] = '\0';
 }
 

@@ -29,9 +29,10 @@ struct View {
   size_t stride[kMaxRank + 1] = {};  // in values
   size_t count = 0;                  // elements
   size_t span = 0;                   // values from the first to behind the last element
+  bool overlaps = false;             // some elements share their place: inputs only
   Scaling scaling;
 
-  bool is_dense() const { return count == span; }
+  bool is_dense() const { return count == span && !overlaps; }
   bool is_float() const { return type == BNNSDataTypeFloat32; }
 
   // Distance of neighbours along the fastest axis that has any.

@@ -141,6 +141,7 @@ class FullyConnectedFilter final : public Filter {
   IntegerFullyConnected integer_ = {};
   Array<char> integer_weights_, integer_bias_;
   std::atomic<uint64_t> stream_;
+  bool use_client_pointer_;
 };
 
 FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options, const Problem& problem,
@@ -148,7 +149,8 @@ FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options, const P
     : Filter("a fully connected filter", options),
       problem_(problem),
       op_(options.memory, options.threads, describe_problem(problem, activation)),
-      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32) {
+      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32),
+      use_client_pointer_(options.use_client_pointer) {
   const FullyConnectedOp::Weights weights = {.matrix = problem.weights.view,
                                              .out_stride = problem.weights.logical_stride(0),
                                              .in_stride = problem.weights.logical_stride(1),
@@ -189,8 +191,14 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
   require_data(args.out, out.type, "out");
   require_batch(in, args.batch, args.in_stride, "in_stride");
   require_batch(out, args.batch, args.out_stride, "out_stride");
-  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in",
-                range_of(out, args.out, args.batch, args.out_stride), "out");
+  const Range written = range_of(out, args.out, args.batch, args.out_stride);
+  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
+  if (use_client_pointer_) {
+    const View &weights = problem_.weights.view, &bias = problem_.bias.view;
+    require_apart(range_of(weights, weights.data, 1, 0), "w_desc.data", written, "out");
+    if (problem_.has_bias)
+      require_apart(range_of(bias, bias.data, 1, 0), "bias.data", written, "out");
+  }
   if (problem_.integer()) return apply_integer(args);
   const bool random =
       problem_.activation->uses_alpha && (problem_.activation->kind == ActivationClass::kRandom ||
@@ -218,9 +226,10 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
   const ActivationRow& row = *problem_.activation;
   if (want_weights) require_data(args.in, BNNSDataTypeFloat32, "in");
   if (row.function == BNNSActivationFunctionIdentity) return;
-  require(op_.slope_known(), "activation is ", row.name,
-          "; with these parameters its slope cannot be had from the output, so that the layer "
-          "cannot be trained with it fused");
+  require(row.from_output, "activation is ", row.name,
+          "; its slope cannot be had from the output, so that it cannot be trained fused");
+  require(op_.slope_known(), "activation is ", row.name, " with alpha ", double{op_.alpha()},
+          "; its slope cannot be had from the output, so that it cannot be trained fused");
   require_data(args.out, BNNSDataTypeFloat32, "out");
 }
 

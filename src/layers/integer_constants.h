@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/filter.h"
 #include "core/memory.h"
@@ -46,6 +47,7 @@ class IntegerConstants {
  private:
   static const int32_t* require_array(const int32_t* array, const char* field) {
     require(array != nullptr, field, " is NULL; it must point to one value per channel");
+    require_data(array, BNNSDataTypeInt32, field);
     return array;
   }
   void check_shifts(const int32_t* shifts, const char* field) const {

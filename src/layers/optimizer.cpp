@@ -1,7 +1,7 @@
 #include "layers/optimizer.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 
 #include "core/checked.h"
@@ -67,27 +67,41 @@ Descriptor read_tensor(const BNNSNDArrayDescriptor& given, const char* name) {
   return result;
 }
 
+// The common case, told without a full reading: 0 unless the tensor is a plain one of Float32 with
+// default strides.
+size_t packed_count(const BNNSNDArrayDescriptor& given) {
+  const LayoutInfo* layout = find_layout(given.layout);
+  if (layout == nullptr || layout->packed32 || layout->opaque) return 0;
+  if (given.data_type != BNNSDataTypeFloat32) return 0;
+  size_t count = 1;
+  for (size_t k = 0; k < layout->rank; ++k) {
+    if (given.stride[k] != 0 || __builtin_mul_overflow(count, given.size[k], &count)) return 0;
+  }
+  constexpr size_t kMost = static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max());
+  return count <= kMost / sizeof(float) ? count : 0;
+}
+
+size_t read_count(const Call& call, size_t kind, size_t p) {
+  const BNNSNDArrayDescriptor* given = call.at(kind, p);
+  if (given == nullptr) fail(call.name(kind, p), " is NULL");
+  const size_t packed = packed_count(*given);
+  if (packed != 0) return packed;
+  return read_tensor(*given, call.name(kind, p).c_str()).view.count;
+}
+
 // All tensors of parameter p.
 void check_parameter(const Call& call, size_t p) {
-  Descriptor parameter;
+  const size_t count = read_count(call, 0, p);
   for (size_t kind = 0; kind < call.tensors(); ++kind) {
-    const BNNSNDArrayDescriptor* given = call.at(kind, p);
-    if (given == nullptr) fail(call.name(kind, p), " is NULL");
-    if (kind == 0) {
-      parameter = read_tensor(*given, call.name(kind, p).c_str());
-    } else if (!is_written_like(*given, parameter)) {
-      const Descriptor other = read_tensor(*given, call.name(kind, p).c_str());
-      if (other.view.count != parameter.view.count) {
-        fail(call.name(kind, p), " is ", describe(other), ", but ", call.name(0, p), " is ",
-             describe(parameter), "; they must have the same number of elements");
-      }
+    if (read_count(call, kind, p) != count) {
+      const Text name = call.name(kind, p), parameter = call.name(0, p);
+      fail(name, " is ", describe(read_tensor(*call.at(kind, p), name.c_str())), ", but ",
+           parameter, " is ", describe(read_tensor(*call.at(0, p), parameter.c_str())),
+           "; they must have the same number of elements");
     }
-    const bool usable = given->data != nullptr &&
-                        reinterpret_cast<uintptr_t>(given->data) % alignof(float) == 0;
-    if (!usable) {
-      const Text name(call.name(kind, p), ".data");
-      require_data(given->data, BNNSDataTypeFloat32, name.c_str());
-    }
+    const void* data = call.at(kind, p)->data;
+    if (data == nullptr || reinterpret_cast<uintptr_t>(data) % alignof(float) != 0)
+      require_data(data, BNNSDataTypeFloat32, Text(call.name(kind, p), ".data").c_str());
   }
 }
 
@@ -131,31 +145,34 @@ void require_all_apart(const Call& call, Extent* extents, size_t n) {
   }
 }
 
-// Where written tensors begin; forgets all when it is full.
+// Where the written tensors of a window of parameters begin: a hash table of their numbers.
 class Beginnings {
  public:
-  // False if `begin` is there already.
-  bool add(uintptr_t begin) {
-    if (size_ == kCapacity) {
-      std::fill_n(slots_, kSlots, uintptr_t{0});
-      size_ = 0;
-    }
+  static constexpr size_t kWindow = 2048;
+
+  explicit Beginnings(const Call& call) : call_(call) {}
+
+  // Fails if another tensor begins where this one does.
+  void add(const Extent& extent) {
+    if (extent.p % kWindow == 0 && extent.kind == 0) std::fill_n(slots_, kSlots, uint16_t{0});
     // Fibonacci hashing: the product's upper bits depend on all bits of the address.
-    size_t at = (begin * 0x9E3779B97F4A7C15u) >> 52;
+    size_t at = (uint64_t{extent.begin} * 0x9E3779B97F4A7C15u) >> (64 - kBits);
     for (; slots_[at] != 0; at = (at + 1) % kSlots) {
-      if (slots_[at] == begin) return false;
+      const size_t number = slots_[at] - 1u;
+      const size_t p = extent.p - extent.p % kWindow + number / kMaxTensors;
+      const Extent other = extent_of(call_, number % kMaxTensors, p, 0);
+      if (other.begin == extent.begin) fail_overlap(call_, other, extent);
     }
-    slots_[at] = begin;
-    ++size_;
-    return true;
+    slots_[at] = static_cast<uint16_t>(extent.p % kWindow * kMaxTensors + extent.kind + 1);
   }
 
  private:
-  static constexpr size_t kSlots = 4096, kCapacity = kSlots / 2;
-  static_assert(uint64_t{kSlots} << 52 == 0, "as many slots as the hash has values");
+  static constexpr size_t kBits = 14, kSlots = size_t{1} << kBits;
+  static_assert(kWindow * (kMaxTensors - 1) <= kSlots / 2, "half of the slots stay empty");
+  static_assert(kWindow * kMaxTensors <= std::numeric_limits<uint16_t>::max());
 
-  uintptr_t slots_[kSlots] = {};
-  size_t size_ = 0;
+  const Call& call_;
+  uint16_t slots_[kSlots] = {};
 };
 
 constexpr size_t kCompleteCheck = 64;
@@ -172,21 +189,17 @@ void check_overlaps_of_few(const Call& call) {
 }
 
 void check_overlaps_of_many(const Call& call) {
-  Beginnings beginnings;
+  Beginnings beginnings(call);
   const size_t tensors = call.tensors();
   for (size_t p = 0; p < call.args.count; ++p) {
     Extent extents[2 * kMaxTensors];
     size_t n = 0;
     for (size_t q = p; q < std::min(p + 2, call.args.count); ++q) {
       const size_t count = count_of(*call.args.parameters[q]);
-      for (size_t kind = 0; kind < tensors; ++kind)
-        extents[n++] = extent_of(call, kind, q, count);
+      for (size_t kind = 0; kind < tensors; ++kind) extents[n++] = extent_of(call, kind, q, count);
     }
-    for (size_t kind = 0; kind < tensors; ++kind) {
-      if (!extents[kind].written() || beginnings.add(extents[kind].begin)) continue;
-      fail(call.name(kind, p), ".data is ", call.at(kind, p)->data,
-           ", where another parameter or accumulator begins; they must be separate");
-    }
+    for (size_t kind = 0; kind < tensors; ++kind)
+      if (extents[kind].written()) beginnings.add(extents[kind]);
     require_all_apart(call, extents, n);
   }
 }

@@ -2,7 +2,7 @@
 // none: the fields, every descriptor (Float32, contiguous, as many elements as the parameter), and
 // that no two tensors overlap of which one is written. With more than 64 parameters the last check
 // is no longer complete, to stay cheap: each parameter's tensors against each other and against
-// those of the next parameter; and taken 2048 at a time, no two written tensors may begin at the
+// those of the next parameter; and in every 2048 parameters no two written tensors may begin at the
 // same place (so that a parameter given twice is refused).
 #pragma once
 

@@ -70,6 +70,7 @@ class FullyConnectedOp {
   void reserve(size_t callers);
 
   bool uses_client_weights() const { return !own_matrix_; }
+  float alpha() const { return problem_.activation.parameters().alpha; }
   bool slope_known() const {
     return slope_from_output(problem_.activation.row(), problem_.activation.parameters());
   }

@@ -126,9 +126,8 @@ constexpr double kNanoseconds = 0.2;  // an element in the cache
 template <class Body>
 void for_grains(const NormRun& run, size_t count, size_t grain, const Body& body) {
   const size_t threads = useful_threads(run.threads, kNanoseconds * static_cast<double>(count));
-  parallel_for(threads, div_up(count, grain), [&](size_t g, size_t) {
-    body(g, g * grain, std::min(grain, count - g * grain));
-  });
+  parallel_for(threads, div_up(count, grain),
+               [&](size_t g, size_t) { body(g, g * grain, std::min(grain, count - g * grain)); });
 }
 
 }  // namespace
@@ -139,10 +138,9 @@ const NormKernels* norm_kernels() {
 
 double sum_squares_of_part(const NormRun& run, const View& x, size_t first, size_t n) {
   double sum = 0;
-  for_blocks(*run.convert, std::array{Operand{x, Operand::kRead}}, first, n,
-             [&](std::array<float*, 1> rows, size_t m) {
-               sum += run.kernels->sum_squares(rows[0], m);
-             });
+  for_blocks(
+      *run.convert, std::array{Operand{x, Operand::kRead}}, first, n,
+      [&](std::array<float*, 1> rows, size_t m) { sum += run.kernels->sum_squares(rows[0], m); });
   return sum;
 }
 

@@ -25,8 +25,10 @@ struct NormKernels {
 const NormKernels* norm_kernels();
 
 struct NormRun {
-  const NormKernels* kernels;
-  const ConvertKernels* convert;
+  explicit NormRun(size_t thread_count) : threads(thread_count) {}
+
+  const NormKernels* kernels = norm_kernels();
+  const ConvertKernels* convert = convert_kernels();
   size_t threads;
 };
 

@@ -75,10 +75,10 @@ struct Plan {
     slices *= axis.extent;
     if (kept_rank > 0) {
       SliceAxes::Axis& last = kept[kept_rank - 1];
-      const bool line = axis.stride[0] == last.stride[0] * last.extent &&
-                        axis.stride[1] == last.stride[1] * last.extent &&
-                        axis.value_stride ==
-                            last.value_stride * static_cast<ptrdiff_t>(last.extent);
+      const bool line =
+          axis.stride[0] == last.stride[0] * last.extent &&
+          axis.stride[1] == last.stride[1] * last.extent &&
+          axis.value_stride == last.value_stride * static_cast<ptrdiff_t>(last.extent);
       if (line) {
         last.extent *= axis.extent;
         return;
@@ -233,10 +233,12 @@ void run_block_across(const Job& job, const Finish& finish, const Offsets& at, s
   alignas(64) double sums[kBlock] = {};
   if (job.sums) {
     RowAcross x(job, 0, at, n);
-    for (size_t r = 0; r < length; ++r, x.next()) job.run.kernels->add_squares(x.get(true), sums, n);
+    for (size_t r = 0; r < length; ++r, x.next())
+      job.run.kernels->add_squares(x.get(true), sums, n);
   }
   const ptrdiff_t step = job.plan.kept[0].value_stride;
-  for (size_t i = 0; i < n; ++i) sums[i] = finish(sums[i], at.value + static_cast<ptrdiff_t>(i) * step);
+  for (size_t i = 0; i < n; ++i)
+    sums[i] = finish(sums[i], at.value + static_cast<ptrdiff_t>(i) * step);
   if (!job.scales) return;
   RowAcross x(job, 0, at, n), y(job, 1, at, n);
   for (size_t r = 0; r < length; ++r, x.next(), y.next()) {

@@ -34,9 +34,18 @@ size_t channels_of(const BNNSNDArrayDescriptor& d) {
 
 Case::Case(Provider& p) {
   layer.activation = activation(p);
-  layer.i_desc = descriptor(p, 5);
+  const bool per_channel =
+      layer.activation.function == BNNSActivationFunctionPReLUPerChannel ||
+      layer.activation.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel;
+  std::optional<BNNSDataLayout> layout;
+  if (per_channel && !p.one_in(6)) layout = BNNSDataLayoutImageCHW;
+  layer.i_desc = descriptor(p, 5, layout);
   layer.o_desc = like(p, layer.i_desc);
   if (p.one_in(6)) choose_type(p, layer.o_desc, 1);
+  if (is_integer_function(layer.activation.function) && !p.one_in(8)) {
+    layer.i_desc.data_type = integer_type(p);
+    layer.o_desc.data_type = integer_type(p);
+  }
   const size_t rank = rank_of(layer.i_desc.layout);
   layer.axis_flags = p.one_in(3) ? uint32_t{1} << p.below((rank & 15) + 2) : 0;
   if (p.one_in(8)) layer.axis_flags = p.byte();
@@ -53,10 +62,10 @@ Case::Case(Provider& p) {
 
   in_delta = delta_of(p, layer.i_desc);
   out_delta = delta_of(p, layer.o_desc);
-  slope_delta = delta_of(p, vector_of(layer.activation.function ==
-                                              BNNSActivationFunctionPReLUPerChannel
-                                          ? channels_of(layer.i_desc)
-                                          : 1));
+  slope_delta =
+      delta_of(p, vector_of(layer.activation.function == BNNSActivationFunctionPReLUPerChannel
+                                ? channels_of(layer.i_desc)
+                                : 1));
   in_delta_batch = with_stride(p, batch, model_of(in_delta));
   out_delta_batch = with_stride(p, batch, model_of(out_delta));
   std::vector<size_t> earlier;
@@ -100,6 +109,16 @@ void Case::connect(Provider& p) {
   in_delta.data = address(memory, dx);
   out_delta.data = address(memory, dy);
   slope_delta.data = address(memory, dalpha);
+  show(layer.activation);
+  show("axis_flags", layer.axis_flags);
+  show("i_desc", layer.i_desc);
+  show("o_desc", layer.o_desc);
+  show("in_delta", in_delta);
+  show("out_delta", out_delta);
+  show("slope", slope_delta);
+  show("batch", in_batch.size);
+  show("in_stride", in_batch.stride);
+  show("out_stride", out_batch.stride);
 }
 
 void Case::check_creation() const {
@@ -165,9 +184,8 @@ void backward(Provider& p, Case& c, const Pair& filters) {
     return BNNSFilterApplyBackwardBatch(
                filters[k], c.in_batch.size, give_in ? c.memory.data(c.in) : nullptr,
                c.in_batch.stride, in_delta, c.in_delta_batch.stride,
-               give_out ? c.memory.data(c.out) : nullptr, c.out_batch.stride,
-               out_delta, c.out_delta_batch.stride,
-               want_alpha ? &c.slope_delta : nullptr, bias_delta) == 0;
+               give_out ? c.memory.data(c.out) : nullptr, c.out_batch.stride, out_delta,
+               c.out_delta_batch.stride, want_alpha ? &c.slope_delta : nullptr, bias_delta) == 0;
   });
 }
 
@@ -218,20 +236,31 @@ void one_case(Provider& p) {
   c.connect(p);
   if (p.one_in(5)) return direct(p, c, parameters);
   const BNNSLayerParametersActivation* layer = p.one_in(100) ? nullptr : &c.layer;
-  const Pair filters("BNNSFilterCreateLayerActivation", p, parameters,
-                     [&](const BNNSFilterParameters* f) {
-                       return BNNSFilterCreateLayerActivation(layer, f);
-                     });
+  const Pair filters(
+      "BNNSFilterCreateLayerActivation", p, parameters,
+      [&](const BNNSFilterParameters* f) { return BNNSFilterCreateLayerActivation(layer, f); });
   c.memory.expect_untouched("BNNSFilterCreateLayerActivation");
   if (!filters) return;
   c.check_creation();
   const size_t calls = p.between(1, 4);
   for (size_t i = 0; i < calls; ++i) {
     switch (p.below(8)) {
-      case 0: case 1: case 2: forward(p, c, filters); break;
-      case 3: case 4: case 5: backward(p, c, filters); break;
-      case 6: change_parameter(p, filters); break;
-      default: reserve(p, filters); break;
+      case 0:
+      case 1:
+      case 2:
+        forward(p, c, filters);
+        break;
+      case 3:
+      case 4:
+      case 5:
+        backward(p, c, filters);
+        break;
+      case 6:
+        change_parameter(p, filters);
+        break;
+      default:
+        reserve(p, filters);
+        break;
     }
   }
 }

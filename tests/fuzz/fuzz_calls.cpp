@@ -11,8 +11,8 @@
 namespace fuzz {
 namespace {
 
-constexpr size_t kSize = 24;   // values of every vector here
-constexpr size_t kSlots = 4;   // filters at a time
+constexpr size_t kSize = 24;  // values of every vector here
+constexpr size_t kSlots = 4;  // filters at a time
 constexpr size_t kMaxCalls = 64;
 
 class Session {
@@ -161,9 +161,8 @@ void Session::backward() {
   dy.data = vector(2);
   dx.data = vector(3);
   const Watch watch(function);
-  const bool success =
-      BNNSFilterApplyBackwardBatch(h.filter, 1, vector(0), 0, &dx, 0, vector(1), 0, &dy, 0, nullptr,
-                                   nullptr) == 0;
+  const bool success = BNNSFilterApplyBackwardBatch(h.filter, 1, vector(0), 0, &dx, 0, vector(1), 0,
+                                                    &dy, 0, nullptr, nullptr) == 0;
   done(watch, function, h, success);
   if (!success) memory_.expect_untouched(function);
   memory_.expect_only(Memory::bit(3), function);
@@ -226,14 +225,38 @@ void Session::wrong_kind() {
 
 void Session::call() {
   switch (p_.below(16)) {
-    case 0: case 1: case 2: create(); break;
-    case 3: case 4: destroy(); break;
-    case 5: case 6: case 7: case 8: apply(); break;
-    case 9: case 10: case 11: backward(); break;
-    case 12: pointer(); break;
-    case 13: reserve(); break;
-    case 14: p_.one_in(2) ? set_target() : set_threads(); break;
-    default: wrong_kind(); break;
+    case 0:
+    case 1:
+    case 2:
+      create();
+      break;
+    case 3:
+    case 4:
+      destroy();
+      break;
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+      apply();
+      break;
+    case 9:
+    case 10:
+    case 11:
+      backward();
+      break;
+    case 12:
+      pointer();
+      break;
+    case 13:
+      reserve();
+      break;
+    case 14:
+      p_.one_in(2) ? set_target() : set_threads();
+      break;
+    default:
+      wrong_kind();
+      break;
   }
 }
 

@@ -40,6 +40,8 @@ struct Case {
     if (!p.one_in(60)) dest.data = address(memory, to);
     dest.table_data = address(memory, from.table);
     dest.table_data_type = src.table_data_type;
+    show("src", src);
+    show("dest", dest);
   }
   Promise promise() const {
     return {.used = from.mask() | mask_of(to),
@@ -154,11 +156,24 @@ void layout_rank(Provider& p) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Provider provider(data, size);
   switch (provider.below(8)) {
-    case 0: case 1: case 2: fuzz::copy(provider); break;
-    case 3: case 4: fuzz::transpose(provider); break;
-    case 5: fuzz::data_size(provider); break;
-    case 6: fuzz::allocation_size(provider); break;
-    default: fuzz::layout_rank(provider); break;
+    case 0:
+    case 1:
+    case 2:
+      fuzz::copy(provider);
+      break;
+    case 3:
+    case 4:
+      fuzz::transpose(provider);
+      break;
+    case 5:
+      fuzz::data_size(provider);
+      break;
+    case 6:
+      fuzz::allocation_size(provider);
+      break;
+    default:
+      fuzz::layout_rank(provider);
+      break;
   }
   return 0;
 }

@@ -7,8 +7,9 @@
 namespace fuzz {
 namespace {
 
-constexpr BNNSDataLayout kMatrices[] = {BNNSDataLayoutRowMajorMatrix, BNNSDataLayoutColumnMajorMatrix,
-                                        BNNSDataLayout2DFirstMajor, BNNSDataLayout2DLastMajor};
+constexpr BNNSDataLayout kMatrices[] = {BNNSDataLayoutRowMajorMatrix,
+                                        BNNSDataLayoutColumnMajorMatrix, BNNSDataLayout2DFirstMajor,
+                                        BNNSDataLayout2DLastMajor};
 
 // W(o, i), row = output.
 BNNSNDArrayDescriptor weights_of(Provider& p, size_t inputs, size_t outputs) {
@@ -23,14 +24,9 @@ BNNSNDArrayDescriptor weights_of(Provider& p, size_t inputs, size_t outputs) {
   return d;
 }
 
-// The type of everything in the integer functions; they accept nothing else.
 void make_integer(Provider& p, BNNSLayerParametersFullyConnected& layer) {
-  static constexpr BNNSDataType kIntegers[] = {BNNSDataTypeInt8,  BNNSDataTypeUInt8,
-                                               BNNSDataTypeInt16, BNNSDataTypeUInt16,
-                                               BNNSDataTypeInt32, BNNSDataTypeUInt32,
-                                               BNNSDataTypeInt4};
   for (BNNSNDArrayDescriptor* d : {&layer.i_desc, &layer.o_desc, &layer.w_desc, &layer.bias})
-    d->data_type = p.pick(kIntegers);
+    d->data_type = integer_type(p);
 }
 
 struct Case {
@@ -38,7 +34,9 @@ struct Case {
 
   void connect(Provider& p);
   void check_creation() const;
-  uint32_t parameters() const { return client ? weights.mask() | bias.mask() | constants_mask() : 0; }
+  uint32_t parameters() const {
+    return client ? weights.mask() | bias.mask() | constants_mask() : 0;
+  }
   uint32_t constants_mask() const {
     return mask_of(constants[0]) | mask_of(constants[1]) | mask_of(constants[2]);
   }
@@ -70,16 +68,15 @@ Case::Case(Provider& p) : filter(filter_parameters(p)) {
     layer.bias = p.one_in(6) ? like(p, layer.o_desc) : vector_of(out_model.count);
     choose_type(p, layer.bias, 5);
   }
-  const bool integer = layer.activation.function == BNNSActivationFunctionIntegerLinearSaturate ||
-                       layer.activation.function ==
-                           BNNSActivationFunctionIntegerLinearSaturatePerChannel;
+  const bool integer = is_integer_function(layer.activation.function);
   if (integer) make_integer(p, layer);
   weights = Source(p, memory, layer.w_desc);
   if (has_bias) bias = Source(p, memory, layer.bias);
   if (integer && out_model.count >= 1 && out_model.count <= 8192) {
     BNNSNDArrayDescriptor values = vector_of(out_model.count);
     values.data_type = BNNSDataTypeInt32;
-    for (size_t& t : constants) t = memory.add(model_of(values), {});
+    for (size_t& t : constants)
+      t = memory.add(model_of(values), {}, p.one_in(60) ? p.between(1, 3) : 0);
   }
 
   const Batch batch = batch_of(p);
@@ -114,15 +111,29 @@ void Case::connect(Provider& p) {
   layer.activation.ioffset_per_channel = static_cast<int32_t*>(address(memory, constants[1]));
   layer.activation.ishift_per_channel = static_cast<int32_t*>(address(memory, constants[2]));
   if (constants[2] != kNowhere) {
-    auto* shifts = reinterpret_cast<int32_t*>(memory.data(constants[2]));
-    for (size_t c = 0; c < memory.tensor(constants[2]).offsets.size(); ++c)
-      shifts[c] = static_cast<int32_t>(c * 7 % 64);
+    for (size_t c = 0; c < memory.tensor(constants[2]).offsets.size(); ++c) {
+      const auto shift = static_cast<int32_t>(c * 7 % 64);
+      std::memcpy(memory.data(constants[2]) + c * sizeof shift, &shift, sizeof shift);
+    }
     memory.accept();
   }
   in_delta.data = address(memory, dx);
   out_delta.data = address(memory, dy);
   weights_delta.data = address(memory, dw);
   bias_delta.data = address(memory, db);
+  show(layer.activation);
+  show("flags", filter.flags);
+  show("i_desc", layer.i_desc);
+  show("o_desc", layer.o_desc);
+  show("w_desc", layer.w_desc);
+  show("bias", layer.bias);
+  show("in_delta", in_delta);
+  show("out_delta", out_delta);
+  show("weights_delta", weights_delta);
+  show("bias_delta", bias_delta);
+  show("batch", in_batch.size);
+  show("in_stride", in_batch.stride);
+  show("out_stride", out_batch.stride);
 }
 
 void Case::check_creation() const {
@@ -215,9 +226,20 @@ void one_case(Provider& p) {
   const size_t calls = p.between(1, 4);
   for (size_t i = 0; i < calls; ++i) {
     switch (p.below(8)) {
-      case 0: case 1: case 2: forward(p, c, filters); break;
-      case 3: case 4: case 5: case 6: backward(p, c, filters); break;
-      default: others(p, filters); break;
+      case 0:
+      case 1:
+      case 2:
+        forward(p, c, filters);
+        break;
+      case 3:
+      case 4:
+      case 5:
+      case 6:
+        backward(p, c, filters);
+        break;
+      default:
+        others(p, filters);
+        break;
     }
   }
 }

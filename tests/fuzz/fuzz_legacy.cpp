@@ -1,5 +1,5 @@
-// The creators of 2016: vector activation and fully connected, with scaled integers, indexed weights
-// and sizes that are stated twice; the two that are not implemented must say so.
+// The creators of 2016: vector activation and fully connected, with scaled integers, indexed
+// weights and sizes that are stated twice; the two that are not implemented must say so.
 #include "generate.h"
 #include "hooks.h"
 #include "run.h"
@@ -60,6 +60,11 @@ struct Case {
     std::vector<size_t> earlier;
     if (in != kNowhere) earlier.push_back(in);
     out = place(p, memory, out_model, out_batch, earlier);
+    show("in_desc", today(in_desc));
+    show("out_desc", today(out_desc));
+    show("batch", batch.size);
+    show("in_stride", in_batch.stride);
+    show("out_stride", out_batch.stride);
   }
 
   void check_creation(const char* function) const {
@@ -173,9 +178,20 @@ void not_implemented(Provider& p) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Provider provider(data, size);
   switch (provider.below(16)) {
-    case 0: case 1: case 2: case 3: case 4: case 5: fuzz::vector_activation(provider); break;
-    case 15: fuzz::not_implemented(provider); break;
-    default: fuzz::fully_connected(provider); break;
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+      fuzz::vector_activation(provider);
+      break;
+    case 15:
+      fuzz::not_implemented(provider);
+      break;
+    default:
+      fuzz::fully_connected(provider);
+      break;
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef OPENBNNS_FUZZ_GENERATE_H
 #define OPENBNNS_FUZZ_GENERATE_H
 
+#include <optional>
 #include <vector>
 
 #include "memory.h"
@@ -10,24 +11,39 @@
 
 namespace fuzz {
 
-inline size_t element_budget(Provider& p) { return p.one_in(12) ? 8192 : 600; }
+inline size_t element_budget(Provider& p) {
+  return p.one_in(12) ? 8192 : 600;
+}
+
+// Moves the slowest axis so that the span equals the count: elements overlap and leave gaps, but a
+// test of "contiguous" that only compares the two numbers is deceived.
+inline void stretch(BNNSNDArrayDescriptor& d) {
+  const Model m = model_of(d);
+  if (!m.small() || m.rank < 2 || m.extent[m.rank - 1] < 2) return;
+  const size_t steps = m.extent[m.rank - 1] - 1;
+  const size_t below = m.span - steps * m.stride[m.rank - 1];
+  if (m.count > below && (m.count - below) % steps == 0)
+    d.stride[m.rank - 1] = (m.count - below) / steps;
+}
 
 inline void choose_strides(Provider& p, BNNSNDArrayDescriptor& d) {
   const size_t rank = std::min<size_t>(rank_of(d.layout), 8);
   std::fill(d.stride, d.stride + 8, size_t{0});
-  const size_t style = p.below(16);
-  size_t packed = 1;
+  const size_t style = p.below(18);
+  size_t packed = 1, last = 1;
   for (size_t k = 0; k < rank; ++k) {
     size_t stride = 0;
-    if (style >= 6 && style < 8) stride = packed;                                // said, not implied
+    if (style >= 6 && style < 8) stride = packed;  // said, not implied
     if (style >= 8 && style < 13) stride = p.one_in(3) ? 0 : packed + p.below(4);  // padded
     if (style == 13) stride = p.between(1, 9);  // overlapping or decreasing, as it happens
     if (style == 14) stride = packed * p.between(1, 3);
     if (style == 15 && p.one_in(3)) stride = p.odd_size();
+    if (style >= 16) stride = last = last + p.below(3);  // overlapping: legal in what is only read
     d.stride[k] = stride;
     const size_t step = stride == 0 ? packed : stride;
     packed = step * d.size[axis_of_stride(d.layout, k)];
   }
+  if (style == 17) stretch(d);
 }
 
 inline void choose_sizes(Provider& p, BNNSNDArrayDescriptor& d, size_t budget) {
@@ -35,7 +51,8 @@ inline void choose_sizes(Provider& p, BNNSNDArrayDescriptor& d, size_t budget) {
   if (p.one_in(2)) std::fill(d.size, d.size + 8, SIZE_MAX);  // behind the rank nobody looks
   size_t count = 1;
   for (size_t k = 0; k < rank; ++k) {
-    d.size[k] = std::min(rank > 4 ? p.between(1, 3) : p.extent(), std::max<size_t>(budget / count, 1));
+    d.size[k] =
+        std::min(rank > 4 ? p.between(1, 3) : p.extent(), std::max<size_t>(budget / count, 1));
     count *= d.size[k];
   }
   if (rank > 0 && p.one_in(40)) d.size[p.below(rank)] = p.odd_size();
@@ -50,10 +67,11 @@ inline void choose_type(Provider& p, BNNSNDArrayDescriptor& d, size_t rarity) {
 }
 
 // One in `type_rarity` has another type than Float32.
-inline BNNSNDArrayDescriptor descriptor(Provider& p, size_t type_rarity) {
+inline BNNSNDArrayDescriptor descriptor(Provider& p, size_t type_rarity,
+                                        std::optional<BNNSDataLayout> layout = {}) {
   BNNSNDArrayDescriptor d = {};
   const size_t budget = element_budget(p);
-  d.layout = p.constant(kLayouts);
+  d.layout = layout ? *layout : p.constant(kLayouts);
   choose_sizes(p, d, budget);
   choose_strides(p, d);
   choose_type(p, d, type_rarity);
@@ -75,7 +93,10 @@ inline BNNSNDArrayDescriptor like(Provider& p, const BNNSNDArrayDescriptor& othe
   d.data = nullptr;
   const size_t rank = std::min<size_t>(rank_of(d.layout), 8);
   switch (p.below(16)) {
-    case 8: case 9: case 10: case 11:
+    case 8:
+    case 9:
+    case 10:
+    case 11:
       choose_strides(p, d);
       break;
     case 12: {
@@ -124,19 +145,34 @@ inline Batch batch_of(Provider& p) {
 // The distance of samples: packed, said, padded, interleaved, wrong.
 inline Batch with_stride(Provider& p, Batch batch, const Model& m) {
   switch (p.below(16)) {
-    case 8: case 9: batch.stride = m.span; break;
-    case 10: case 11: case 12: batch.stride = m.span + p.between(1, 5); break;
-    case 13: batch.stride = p.between(1, 4); break;
-    case 14: batch.stride = m.span - 1; break;
-    case 15: batch.stride = p.one_in(3) ? p.odd_size() : m.span + 64; break;
-    default: break;
+    case 8:
+    case 9:
+      batch.stride = m.span;
+      break;
+    case 10:
+    case 11:
+    case 12:
+      batch.stride = m.span + p.between(1, 5);
+      break;
+    case 13:
+      batch.stride = p.between(1, 4);
+      break;
+    case 14:
+      batch.stride = m.span - 1;
+      break;
+    case 15:
+      batch.stride = p.one_in(3) ? p.odd_size() : m.span + 64;
+      break;
+    default:
+      break;
   }
   return batch;
 }
 
 inline BNNSActivation activation(Provider& p) {
   BNNSActivation a = {};
-  a.function = static_cast<BNNSActivationFunction>(p.one_in(60) ? p.number<uint32_t>() : p.below(36));
+  a.function =
+      static_cast<BNNSActivationFunction>(p.one_in(60) ? p.number<uint32_t>() : p.below(36));
   a.alpha = p.one_in(3) ? p.scalar() : 0.75f;
   a.beta = p.one_in(3) ? p.scalar() : 1.5f;
   a.iscale = p.one_in(3) ? p.number<int32_t>() : 3;
@@ -149,12 +185,26 @@ inline bool is_random(BNNSActivationFunction function) {
   return function == BNNSActivationFunctionGumbel || function == BNNSActivationFunctionGumbelMax;
 }
 
+inline bool is_integer_function(BNNSActivationFunction function) {
+  return function == BNNSActivationFunctionIntegerLinearSaturate ||
+         function == BNNSActivationFunctionIntegerLinearSaturatePerChannel;
+}
+
+// What the integer functions accept; any other type would only test the refusal.
+inline BNNSDataType integer_type(Provider& p) {
+  static constexpr BNNSDataType kIntegers[] = {
+      BNNSDataTypeInt8,   BNNSDataTypeUInt8,  BNNSDataTypeInt16,
+      BNNSDataTypeUInt16, BNNSDataTypeInt32,  BNNSDataTypeUInt32,
+      BNNSDataTypeInt64,  BNNSDataTypeUInt64, BNNSDataTypeInt4};
+  return p.pick(kIntegers);
+}
+
 // ---- Placing tensors ----
 
 inline constexpr size_t kNowhere = SIZE_MAX;
 
-// A tensor for the batch; kNowhere if it would be too large to exist. Now and then at an odd address
-// or over an earlier one.
+// A tensor for the batch; kNowhere if it would be too large to exist. Now and then at an odd
+// address or over an earlier one.
 inline size_t place(Provider& p, Memory& memory, const Model& m, const Batch& batch,
                     const std::vector<size_t>& earlier) {
   if (!batch.small(m)) return kNowhere;
@@ -171,7 +221,9 @@ inline void* address(const Memory& memory, size_t tensor) {
   return tensor == kNowhere ? nullptr : memory.data(tensor);
 }
 
-inline uint32_t mask_of(size_t tensor) { return tensor == kNowhere ? 0 : Memory::bit(tensor); }
+inline uint32_t mask_of(size_t tensor) {
+  return tensor == kNowhere ? 0 : Memory::bit(tensor);
+}
 
 // Data and table of a descriptor that is read at creation.
 struct Source {
@@ -197,6 +249,32 @@ struct Source {
   }
   uint32_t mask() const { return mask_of(data) | mask_of(table); }
 };
+
+// With OPENBNNS_FUZZ_SHOW in the environment: what a replayed input is about.
+inline void show(const char* name, const BNNSNDArrayDescriptor& d) {
+  static const bool wanted = std::getenv("OPENBNNS_FUZZ_SHOW") != nullptr;
+  if (!wanted) return;
+  std::fprintf(stderr, "%-10s layout 0x%x type 0x%x flags %u data %p scale %g bias %g\n", name,
+               static_cast<unsigned>(d.layout), static_cast<unsigned>(d.data_type),
+               static_cast<unsigned>(d.flags), d.data, double{d.data_scale}, double{d.data_bias});
+  for (const size_t* values : {d.size, d.stride}) {
+    std::fprintf(stderr, "           %s", values == d.size ? "size" : "stride");
+    for (size_t k = 0; k < std::min<size_t>(rank_of(d.layout), 8); ++k)
+      std::fprintf(stderr, " %zu", values[k]);
+    std::fprintf(stderr, "\n");
+  }
+}
+inline void show(const char* name, size_t value) {
+  static const bool wanted = std::getenv("OPENBNNS_FUZZ_SHOW") != nullptr;
+  if (wanted) std::fprintf(stderr, "%-10s %zu\n", name, value);
+}
+inline void show(const BNNSActivation& a) {
+  static const bool wanted = std::getenv("OPENBNNS_FUZZ_SHOW") != nullptr;
+  if (!wanted) return;
+  std::fprintf(stderr, "activation %u alpha %g beta %g, integer %d %d %d\n",
+               static_cast<unsigned>(a.function), double{a.alpha}, double{a.beta}, a.iscale,
+               a.ioffset, a.ishift);
+}
 
 inline bool overlaps_itself(const Model& m) {
   if (!m.small() || m.packed32) return false;

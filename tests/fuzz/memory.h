@@ -1,7 +1,7 @@
 // Client memory under watch. Tensors are planned first, then allocated to the byte, so that
-// AddressSanitizer's red zones begin right behind the last value. A byte knows which tensors own it;
-// bytes between strides belong to none and must neither change nor matter.
-// Tensors may share a block on purpose: in place, or overlapping in part.
+// AddressSanitizer's red zones begin right behind the last value. A byte knows which tensors own
+// it; bytes between strides belong to none and must neither change nor matter. Tensors may share a
+// block on purpose: in place, or overlapping in part.
 #ifndef OPENBNNS_FUZZ_MEMORY_H
 #define OPENBNNS_FUZZ_MEMORY_H
 
@@ -19,10 +19,10 @@ namespace fuzz {
 // A tensor somewhere in a block; data() is valid after Memory::allocate().
 struct Tensor {
   size_t block = 0;
-  size_t start = 0;                // byte of the first value in the block
-  size_t bits = 8;                 // of a value
-  BNNSDataType type{};             // how to fill it
-  std::vector<size_t> offsets;     // of the elements, in values
+  size_t start = 0;             // byte of the first value in the block
+  size_t bits = 8;              // of a value
+  BNNSDataType type{};          // how to fill it
+  std::vector<size_t> offsets;  // of the elements, in values
   size_t bytes = 0;
 };
 
@@ -54,7 +54,8 @@ class Memory {
     for (Block& b : blocks_) {
       b.data.reset(static_cast<uint8_t*>(std::malloc(b.size)));
       b.owners.assign(b.size, 0);
-      for (size_t i = 0; i < b.size; ++i) b.data[i] = static_cast<uint8_t>(random.next() >> 24);
+      uint8_t* bytes = b.data.get();
+      for (size_t i = 0; i < b.size; ++i) bytes[i] = static_cast<uint8_t>(random.next() >> 24);
     }
     for (size_t t = 0; t < tensors_.size(); ++t) {
       for_bytes(tensors_[t], [&](Block& b, size_t i) { b.owners[i] |= bit(t); });
@@ -79,10 +80,12 @@ class Memory {
   // Only elements of the tensors in `written` may differ from before.
   void expect_only(uint32_t written, const char* function) const {
     for (const Block& b : blocks_) {
-      for (size_t i = 0; i < b.size; ++i) {
-        if (b.data[i] != b.before[i] && (b.owners[i] & written) == 0)
-          finding(function, "a byte outside of the outputs changed");
-      }
+      const uint8_t *now = b.data.get(), *before = b.before.data();
+      const uint32_t* owners = b.owners.data();
+      bool changed = false;
+      for (size_t i = 0; i < b.size; ++i)
+        changed |= now[i] != before[i] && (owners[i] & written) == 0;
+      expect(!changed, function, "a byte outside of the outputs changed");
     }
   }
 
@@ -119,10 +122,13 @@ class Memory {
   void restore(uint32_t overwritten, uint64_t seed) {
     Random random(seed);
     for (Block& b : blocks_) {
+      uint8_t* before = b.before.data();
+      const uint32_t* owners = b.owners.data();
+      const uint32_t matters = used_ & ~overwritten;
       for (size_t i = 0; i < b.size; ++i) {
-        if ((b.owners[i] & used_ & ~overwritten) == 0) b.before[i] ^= random.next() >> 24 | 1;
+        if ((owners[i] & matters) == 0) before[i] ^= random.next() >> 24 | 1;
       }
-      std::memcpy(b.data.get(), b.before.data(), b.size);
+      std::memcpy(b.data.get(), before, b.size);
     }
   }
 
@@ -134,11 +140,12 @@ class Memory {
   void expect_equal(const std::vector<std::vector<uint8_t>>& first, uint32_t written,
                     const char* function) const {
     for (size_t k = 0; k < blocks_.size(); ++k) {
-      const Block& b = blocks_[k];
-      for (size_t i = 0; i < b.size; ++i) {
-        if ((b.owners[i] & written) != 0 && b.data[i] != first[k][i])
-          finding(function, "the same call gives other bits");
-      }
+      const uint8_t *now = blocks_[k].data.get(), *then = first[k].data();
+      const uint32_t* owners = blocks_[k].owners.data();
+      bool differs = false;
+      for (size_t i = 0; i < first[k].size(); ++i)
+        differs |= now[i] != then[i] && (owners[i] & written) != 0;
+      expect(!differs, function, "the same call gives other bits");
     }
   }
 

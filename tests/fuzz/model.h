@@ -24,45 +24,52 @@ inline constexpr BNNSDataType kTypes[] = {
     BNNSDataTypeIndexed2, BNNSDataTypeIndexed1, BNNSDataTypeInt1,     BNNSDataTypeInt2,
     BNNSDataTypeUInt1,    BNNSDataTypeUInt2,    BNNSDataTypeUInt3,    BNNSDataTypeUInt6};
 
-inline constexpr BNNSDataLayout kLayouts[] = {
-    BNNSDataLayoutVector,
-    BNNSDataLayoutImageCHW,
-    BNNSDataLayoutRowMajorMatrix,
-    BNNSDataLayoutColumnMajorMatrix,
-    BNNSDataLayout1DLastMajor,
-    BNNSDataLayout1DFirstMajor,
-    BNNSDataLayout2DLastMajor,
-    BNNSDataLayout2DFirstMajor,
-    BNNSDataLayoutSNE,
-    BNNSDataLayoutNSE,
-    BNNSDataLayoutMHA_DHK,
-    BNNSDataLayout3DLastMajor,
-    BNNSDataLayout3DFirstMajor,
-    BNNSDataLayoutConvolutionWeightsOIHW,
-    BNNSDataLayoutConvolutionWeightsOIHrWr,
-    BNNSDataLayoutConvolutionWeightsIOHrWr,
-    BNNSDataLayoutConvolutionWeightsOIHW_Pack32,
-    BNNSDataLayout4DLastMajor,
-    BNNSDataLayout4DFirstMajor,
-    BNNSDataLayout5DLastMajor,
-    BNNSDataLayout5DFirstMajor,
-    BNNSDataLayout6DLastMajor,
-    BNNSDataLayout6DFirstMajor,
-    BNNSDataLayout7DLastMajor,
-    BNNSDataLayout7DFirstMajor,
-    BNNSDataLayout8DLastMajor,
-    BNNSDataLayout8DFirstMajor,
-    BNNSDataLayoutFullyConnectedSparse};
+inline constexpr BNNSDataLayout kLayouts[] = {BNNSDataLayoutVector,
+                                              BNNSDataLayoutImageCHW,
+                                              BNNSDataLayoutRowMajorMatrix,
+                                              BNNSDataLayoutColumnMajorMatrix,
+                                              BNNSDataLayout1DLastMajor,
+                                              BNNSDataLayout1DFirstMajor,
+                                              BNNSDataLayout2DLastMajor,
+                                              BNNSDataLayout2DFirstMajor,
+                                              BNNSDataLayoutSNE,
+                                              BNNSDataLayoutNSE,
+                                              BNNSDataLayoutMHA_DHK,
+                                              BNNSDataLayout3DLastMajor,
+                                              BNNSDataLayout3DFirstMajor,
+                                              BNNSDataLayoutConvolutionWeightsOIHW,
+                                              BNNSDataLayoutConvolutionWeightsOIHrWr,
+                                              BNNSDataLayoutConvolutionWeightsIOHrWr,
+                                              BNNSDataLayoutConvolutionWeightsOIHW_Pack32,
+                                              BNNSDataLayout4DLastMajor,
+                                              BNNSDataLayout4DFirstMajor,
+                                              BNNSDataLayout5DLastMajor,
+                                              BNNSDataLayout5DFirstMajor,
+                                              BNNSDataLayout6DLastMajor,
+                                              BNNSDataLayout6DFirstMajor,
+                                              BNNSDataLayout7DLastMajor,
+                                              BNNSDataLayout7DFirstMajor,
+                                              BNNSDataLayout8DLastMajor,
+                                              BNNSDataLayout8DFirstMajor,
+                                              BNNSDataLayoutFullyConnectedSparse};
 
 template <class T, size_t N>
 bool contains(const T (&values)[N], T value) {
   return std::find(values, values + N, value) != values + N;
 }
 
-inline bool is_type(BNNSDataType type) { return contains(kTypes, type); }
-inline bool is_layout(BNNSDataLayout layout) { return contains(kLayouts, layout); }
-inline size_t rank_of(BNNSDataLayout layout) { return static_cast<uint32_t>(layout) >> 16; }
-inline size_t bits_of(BNNSDataType type) { return static_cast<uint32_t>(type) & 0x7FFF; }
+inline bool is_type(BNNSDataType type) {
+  return contains(kTypes, type);
+}
+inline bool is_layout(BNNSDataLayout layout) {
+  return contains(kLayouts, layout);
+}
+inline size_t rank_of(BNNSDataLayout layout) {
+  return static_cast<uint32_t>(layout) >> 16;
+}
+inline size_t bits_of(BNNSDataType type) {
+  return static_cast<uint32_t>(type) & 0x7FFF;
+}
 inline bool is_indexed(BNNSDataType type) {
   return (static_cast<uint32_t>(type) & BNNSDataTypeIndexedBit) != 0;
 }
@@ -84,7 +91,9 @@ inline Big times(Big a, Big b) {
   if (a == 0 || b == 0) return 0;
   return a >= kTooBig || b >= kTooBig || a * b >= kTooBig ? kTooBig : a * b;
 }
-inline Big plus(Big a, Big b) { return std::min(a + b, kTooBig); }
+inline Big plus(Big a, Big b) {
+  return std::min(a + b, kTooBig);
+}
 
 struct Model {
   bool legal = false;  // false: a call that reads the descriptor must refuse it
@@ -116,10 +125,11 @@ inline Model model_of(const BNNSNDArrayDescriptor& d) {
   for (size_t k = 0; k < m.rank; ++k) {
     m.extent[k] = d.size[axis_of_stride(d.layout, k)];
     const Big stride = d.stride[k] == 0 ? packed : Big{d.stride[k]};
-    legal &= m.extent[k] != 0 && stride < kTooBig && (k == 0 || stride >= m.stride[k - 1]);
+    // A stride may be huge where the extent is 1; the packed one must at least be a number.
+    legal &= m.extent[k] != 0 && stride <= SIZE_MAX && (k == 0 || stride >= m.stride[k - 1]);
     if (!legal) return m;
     m.stride[k] = static_cast<size_t>(stride);
-    packed = times(stride, m.extent[k]);
+    packed = stride * m.extent[k];
     count = times(count, m.extent[k]);
     span = plus(span, times(Big{m.extent[k]} - 1, stride));
   }

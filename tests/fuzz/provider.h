@@ -1,7 +1,7 @@
-// Turns the fuzzer's bytes into choices. Every choice costs one byte (numbers: a few) and falls back
-// to its first alternative when the bytes run out, so that short inputs are ordinary calls and a
-// mutation of one byte changes one choice. Odd values come in on purpose and rarely: an input that
-// is wrong everywhere is refused by the first check and tests nothing else.
+// Turns the fuzzer's bytes into choices. Every choice costs one byte (numbers: a few) and falls
+// back to its first alternative when the bytes run out, so that short inputs are ordinary calls and
+// a mutation of one byte changes one choice. Odd values come in on purpose and rarely: an input
+// that is wrong everywhere is refused by the first check and tests nothing else.
 #ifndef OPENBNNS_FUZZ_PROVIDER_H
 #define OPENBNNS_FUZZ_PROVIDER_H
 
@@ -83,8 +83,8 @@ class Provider {
   template <class Enum, size_t N>
   Enum constant(const Enum (&values)[N], size_t rarity = 40) {
     if (!one_in(rarity)) return pick(values);
-    static constexpr uint32_t kStrange[] = {0,          0xFFFFFFFF, 0x7FFFFFFF, 0x80000000,
-                                            0x10001,    0x98000,    0x10000 | 64, 36};
+    static constexpr uint32_t kStrange[] = {0,       0xFFFFFFFF, 0x7FFFFFFF,   0x80000000,
+                                            0x10001, 0x98000,    0x10000 | 64, 36};
     return static_cast<Enum>(one_in(2) ? number<uint32_t>() : pick(kStrange));
   }
 

@@ -1,6 +1,6 @@
 // Runs one call under all the promises of memory.h and check.h: refused, it changes nothing;
-// accepted, it writes its outputs and nothing else; repeated, with other garbage around the data and
-// on a filter with another number of threads, it gives the same bits.
+// accepted, it writes its outputs and nothing else; repeated, with other garbage around the data
+// and on a filter with another number of threads, it gives the same bits.
 #ifndef OPENBNNS_FUZZ_RUN_H
 #define OPENBNNS_FUZZ_RUN_H
 

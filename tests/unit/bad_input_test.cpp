@@ -10,8 +10,7 @@ class PrintCount : public testing::Environment {
  public:
   void TearDown() override { std::printf("bad inputs covered: %d\n", refused_inputs.load()); }
 };
-[[maybe_unused]] const auto* const print_count =
-    testing::AddGlobalTestEnvironment(new PrintCount);
+[[maybe_unused]] const auto* const print_count = testing::AddGlobalTestEnvironment(new PrintCount);
 
 // One of the functions that take a filter; `reported` is its failure.
 struct FilterCall {
@@ -24,7 +23,9 @@ size_t indices[16] = {};
 const void* inputs[2] = {values, values};
 void* outputs[1] = {values + 8};
 const size_t strides[2] = {0, 0};
-BNNSNDArrayDescriptor delta() { return vector_of(2, values + 8); }
+BNNSNDArrayDescriptor delta() {
+  return vector_of(2, values + 8);
+}
 
 const FilterCall kFilterCalls[] = {
     {"BNNSFilterApply", [](BNNSFilter f) { return BNNSFilterApply(f, values, values + 8) != 0; }},
@@ -119,10 +120,12 @@ TEST(BadFilter, WrongKindOfCall) {
 }
 
 TEST(BadFilter, PointersOfFiltersWithout) {
-  const Filter dense = small_fully_connected(), tanh = make_activation(
-      vector_of(2), vector_of(2), activation(BNNSActivationFunctionTanh));
+  const Filter dense = small_fully_connected(),
+               tanh = make_activation(vector_of(2), vector_of(2),
+                                      activation(BNNSActivationFunctionTanh));
   const Filter linear = small_activation();
-  const auto refused = [](const Filter& filter, uint32_t target, const std::vector<std::string>& words) {
+  const auto refused = [](const Filter& filter, uint32_t target,
+                          const std::vector<std::string>& words) {
     forget_reason();
     const auto d = BNNSGetPointer(filter.get(), static_cast<BNNSPointerSpecifier>(target));
     EXPECT_EQ(d.data, nullptr);

@@ -59,15 +59,20 @@ template <class Call>
 std::vector<Row<Call>> common_rows() {
   std::vector<Row<Call>> rows = {
       {"null params", {"layer_params", "NULL"}, [](Call& c) { c.params_pointer = nullptr; }},
-      {"unknown flag", {"filter_params->flags", "2", "BNNSFlagsUseClientPtr"},
+      {"unknown flag",
+       {"filter_params->flags", "2", "BNNSFlagsUseClientPtr"},
        [](Call& c) { c.options.flags = 2; }},
-      {"all flags", {"filter_params->flags", "4294967295"},
+      {"all flags",
+       {"filter_params->flags", "4294967295"},
        [](Call& c) { c.options.flags = UINT32_MAX; }},
-      {"257 threads", {"filter_params->n_threads", "257", "at most 256"},
+      {"257 threads",
+       {"filter_params->n_threads", "257", "at most 256"},
        [](Call& c) { c.options.n_threads = 257; }},
-      {"2^32 threads", {"filter_params->n_threads", "4294967296"},
+      {"2^32 threads",
+       {"filter_params->n_threads", "4294967296"},
        [](Call& c) { c.options.n_threads = size_t{1} << 32; }},
-      {"SIZE_MAX threads", {"filter_params->n_threads", "18446744073709551615"},
+      {"SIZE_MAX threads",
+       {"filter_params->n_threads", "18446744073709551615"},
        [](Call& c) { c.options.n_threads = SIZE_MAX; }},
   };
   append(rows, enum_rows<Call>("activation.function", kLastFunction, [](Call& c, uint32_t v) {
@@ -81,11 +86,13 @@ std::vector<Row<Call>> common_rows() {
       const char* text = std::isnan(bad) ? "nan" : bad > 0 ? "inf" : "-inf";
       const std::string name = std::to_string(u.function) + " " + text;
       if (u.alpha) {
-        rows.push_back({"alpha of function " + name, {"activation.alpha", text, "finite"},
+        rows.push_back({"alpha of function " + name,
+                        {"activation.alpha", text, "finite"},
                         [=](Call& c) { c.params.activation = activation(u.function, bad, 1); }});
       }
       if (u.beta) {
-        rows.push_back({"beta of function " + name, {"activation.beta", text, "finite"},
+        rows.push_back({"beta of function " + name,
+                        {"activation.beta", text, "finite"},
                         [=](Call& c) { c.params.activation = activation(u.function, 1, bad); }});
       }
     }
@@ -93,17 +100,22 @@ std::vector<Row<Call>> common_rows() {
   return rows;
 }
 
-TEST(BadParameter, Activation) { expect_refused(common_rows<ActivationCreate>()); }
-TEST(BadParameter, FullyConnected) { expect_refused(common_rows<FullyConnectedCreate>()); }
-TEST(BadParameter, DirectActivation) { expect_refused(common_rows<ActivationDirect>()); }
+TEST(BadParameter, Activation) {
+  expect_refused(common_rows<ActivationCreate>());
+}
+TEST(BadParameter, FullyConnected) {
+  expect_refused(common_rows<FullyConnectedCreate>());
+}
+TEST(BadParameter, DirectActivation) {
+  expect_refused(common_rows<ActivationDirect>());
+}
 
 // NaN in an alpha or beta that the function does not read is what some callers pass always.
 TEST(BadParameter, UnusedNumbersAreNotRead) {
   for (const Uses& u : kUses) {
     SCOPED_TRACE(u.function);
     ActivationCall call;
-    call.params.activation =
-        activation(u.function, u.alpha ? 0.5f : kNan, u.beta ? 0.5f : -kInf);
+    call.params.activation = activation(u.function, u.alpha ? 0.5f : kNan, u.beta ? 0.5f : -kInf);
     EXPECT_TRUE(call.make()) << OpenBNNSGetLastError();
     FullyConnectedCall fused;
     fused.params.activation = call.params.activation;
@@ -118,11 +130,11 @@ TEST(BadParameter, Axes) {
   for (const auto function : {BNNSActivationFunctionSoftmax, BNNSActivationFunctionLogSoftmax,
                               BNNSActivationFunctionGumbelMax}) {
     for (const uint32_t flags : {1u << 4, 1u << 8, 1u << 31, UINT32_MAX}) {
-      rows.push_back({"axis_flags of an image", {"axis_flags", std::to_string(flags), "3 axes"},
-                      [=](Call& c) {
-                        c.params.activation = activation(function, 1, 1);
-                        c.params.axis_flags = flags;
-                      }});
+      rows.push_back(
+          {"axis_flags of an image", {"axis_flags", std::to_string(flags), "3 axes"}, [=](Call& c) {
+             c.params.activation = activation(function, 1, 1);
+             c.params.axis_flags = flags;
+           }});
     }
     rows.push_back({"axis_flags of a vector", {"axis_flags", "4", "1 axes"}, [=](Call& c) {
                       c.params.i_desc = c.params.o_desc = vector_of(12);
@@ -141,8 +153,9 @@ TEST(BadParameter, AxesThatExist) {
         << OpenBNNSGetLastError();
   }
   std::vector<Row<ActivationApply>> unused;
-  unused.push_back({"not read by an element-wise function", {},
-                    [](ActivationApply& c) { c.params.axis_flags = UINT32_MAX; }});
+  unused.push_back({"not read by an element-wise function", {}, [](ActivationApply& c) {
+                      c.params.axis_flags = UINT32_MAX;
+                    }});
   expect_accepted(unused);
 }
 
@@ -156,10 +169,14 @@ TEST(BadParameter, Channels) {
   };
   expect_refused<Call>({
       {"PReLU of a vector", {"i_desc.layout", "Vector", "ImageCHW"}, prelu(vector_of(12))},
-      {"PReLU of a matrix", {"i_desc.layout", "RowMajorMatrix", "ImageCHW"}, prelu(matrix_of(4, 3))},
-      {"PReLU of 3DFirstMajor", {"i_desc.layout", "3DFirstMajor", "ImageCHW"},
+      {"PReLU of a matrix",
+       {"i_desc.layout", "RowMajorMatrix", "ImageCHW"},
+       prelu(matrix_of(4, 3))},
+      {"PReLU of 3DFirstMajor",
+       {"i_desc.layout", "3DFirstMajor", "ImageCHW"},
        prelu(array(BNNSDataLayout3DFirstMajor, {3, 2, 2}))},
-      {"PReLU of rank 4", {"i_desc.layout", "4DLastMajor", "ImageCHW"},
+      {"PReLU of rank 4",
+       {"i_desc.layout", "4DLastMajor", "ImageCHW"},
        prelu(array(BNNSDataLayout4DLastMajor, {3, 2, 2, 1}))},
   });
   expect_refused<FullyConnectedCreate>(
@@ -178,10 +195,11 @@ TEST(BadParameter, IntegerLinear) {
   using Call = ActivationCreate;
   std::vector<Row<Call>> rows;
   for (const int32_t shift : {-1, 64, INT32_MAX, INT32_MIN}) {
-    rows.push_back({"ishift", {"activation.ishift", std::to_string(shift), "0 to 63"}, [=](Call& c) {
-                      make_integer(c.params, BNNSActivationFunctionIntegerLinearSaturate);
-                      c.params.activation.ishift = shift;
-                    }});
+    rows.push_back(
+        {"ishift", {"activation.ishift", std::to_string(shift), "0 to 63"}, [=](Call& c) {
+           make_integer(c.params, BNNSActivationFunctionIntegerLinearSaturate);
+           c.params.activation.ishift = shift;
+         }});
   }
   for (const auto function : {BNNSActivationFunctionIntegerLinearSaturate,
                               BNNSActivationFunctionIntegerLinearSaturatePerChannel}) {
@@ -213,18 +231,22 @@ TEST(BadParameter, IntegerLinearPerChannel) {
   };
   using Params = BNNSLayerParametersActivation;
   expect_refused<Call>({
-      {"scales null", {"activation.iscale_per_channel", "NULL"},
-       channels([](Params& p) { p.activation.iscale_per_channel = nullptr; })},
-      {"offsets null", {"activation.ioffset_per_channel", "NULL"},
-       channels([](Params& p) { p.activation.ioffset_per_channel = nullptr; })},
-      {"shifts null", {"activation.ishift_per_channel", "NULL"},
-       channels([](Params& p) { p.activation.ishift_per_channel = nullptr; })},
-      {"a negative shift", {"activation.ishift_per_channel", "-1", "0 to 63"},
+      {"scales null", {"activation.iscale_per_channel", "NULL"}, channels([](Params& p) {
+         p.activation.iscale_per_channel = nullptr;
+       })},
+      {"offsets null", {"activation.ioffset_per_channel", "NULL"}, channels([](Params& p) {
+         p.activation.ioffset_per_channel = nullptr;
+       })},
+      {"shifts null", {"activation.ishift_per_channel", "NULL"}, channels([](Params& p) {
+         p.activation.ishift_per_channel = nullptr;
+       })},
+      {"a negative shift",
+       {"activation.ishift_per_channel", "-1", "0 to 63"},
        channels([](Params& p) { p.activation.ishift_per_channel = bad_low; })},
-      {"a large shift", {"activation.ishift_per_channel", "64", "0 to 63"},
-       channels([](Params& p) { p.activation.ishift_per_channel = bad_high; })},
-      {"channels of a matrix", {"i_desc.layout", "RowMajorMatrix"},
-       channels([](Params& p) {
+      {"a large shift", {"activation.ishift_per_channel", "64", "0 to 63"}, channels([](Params& p) {
+         p.activation.ishift_per_channel = bad_high;
+       })},
+      {"channels of a matrix", {"i_desc.layout", "RowMajorMatrix"}, channels([](Params& p) {
          p.i_desc = p.o_desc = matrix_of(4, 3, nullptr, BNNSDataTypeInt32);
        })},
   });
@@ -237,8 +259,8 @@ TEST(BadParameter, IntegerFullyConnected) {
   for (BNNSNDArrayDescriptor BNNSLayerParametersFullyConnected::*field :
        {&BNNSLayerParametersFullyConnected::i_desc, &BNNSLayerParametersFullyConnected::w_desc,
         &BNNSLayerParametersFullyConnected::o_desc, &BNNSLayerParametersFullyConnected::bias}) {
-    rows.push_back({"one float among integers", {"activation.function", "IntegerLinearSaturate",
-                                                 "integer types"},
+    rows.push_back({"one float among integers",
+                    {"activation.function", "IntegerLinearSaturate", "integer types"},
                     [=](Call& c) {
                       auto& p = c.params;
                       for (auto* d : {&p.i_desc, &p.w_desc, &p.o_desc, &p.bias})

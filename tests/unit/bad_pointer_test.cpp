@@ -11,11 +11,14 @@ std::vector<Row<Call>> pointer_rows() {
   std::vector<Row<Call>> rows = {
       {"in null", {"in is NULL"}, [](Call& c) { c.in_pointer = nullptr; }},
       {"out null", {"out is NULL"}, [](Call& c) { c.out_pointer = nullptr; }},
-      {"out is in, shifted by one value", {"in", "out", "overlap"},
+      {"out is in, shifted by one value",
+       {"in", "out", "overlap"},
        [](Call& c) { c.out_pointer = c.in.data() + 1; }},
-      {"in behind out by one value", {"in", "out", "overlap"},
+      {"in behind out by one value",
+       {"in", "out", "overlap"},
        [](Call& c) { c.in_pointer = c.out.data() + 1; }},
-      {"out starts at the last value of in", {"in", "out", "overlap"},
+      {"out starts at the last value of in",
+       {"in", "out", "overlap"},
        [](Call& c) {
          c.in_stride = c.out_stride = 0;
          c.batch = 1;
@@ -24,16 +27,16 @@ std::vector<Row<Call>> pointer_rows() {
        }},
   };
   for (const size_t offset : {1, 2, 3}) {
-    rows.push_back({"in misaligned by " + std::to_string(offset), {"in is", "aligned to 4"},
-                    [=](Call& c) {
-                      c.in_pointer = reinterpret_cast<char*>(c.in.data()) + offset;
-                      c.expect_pointer(c.in_pointer);
-                    }});
-    rows.push_back({"out misaligned by " + std::to_string(offset), {"out is", "aligned to 4"},
-                    [=](Call& c) {
-                      c.out_pointer = reinterpret_cast<char*>(c.out.data()) + offset;
-                      c.expect_pointer(c.out_pointer);
-                    }});
+    rows.push_back(
+        {"in misaligned by " + std::to_string(offset), {"in is", "aligned to 4"}, [=](Call& c) {
+           c.in_pointer = reinterpret_cast<char*>(c.in.data()) + offset;
+           c.expect_pointer(c.in_pointer);
+         }});
+    rows.push_back(
+        {"out misaligned by " + std::to_string(offset), {"out is", "aligned to 4"}, [=](Call& c) {
+           c.out_pointer = reinterpret_cast<char*>(c.out.data()) + offset;
+           c.expect_pointer(c.out_pointer);
+         }});
   }
   return rows;
 }
@@ -52,14 +55,22 @@ std::vector<Row<Call>> batch_rows(size_t in_span, size_t out_span) {
   stride("out_stride", &Call::out_stride, out_span, out_span - 1);
   for (const size_t huge : {SIZE_MAX, size_t{1} << 63, size_t{1} << 60}) {
     const std::string text = std::to_string(huge);
-    rows.push_back({"in_stride=" + text, {"in_stride", text, "address space"},
-                    [=](Call& c) { c.in_stride = huge; c.batch = 3; }});
-    rows.push_back({"out_stride=" + text, {"out_stride", text, "address space"},
-                    [=](Call& c) { c.out_stride = huge; c.batch = 3; }});
-    rows.push_back({"batch_size=" + text, {"batch_size", text, "address space"},
-                    [=](Call& c) { c.batch = huge; }});
-    rows.push_back({"packed batch_size=" + text, {"batch_size", text, "address space"},
-                    [=](Call& c) { c.batch = huge; c.in_stride = c.out_stride = 0; }});
+    rows.push_back({"in_stride=" + text, {"in_stride", text, "address space"}, [=](Call& c) {
+                      c.in_stride = huge;
+                      c.batch = 3;
+                    }});
+    rows.push_back({"out_stride=" + text, {"out_stride", text, "address space"}, [=](Call& c) {
+                      c.out_stride = huge;
+                      c.batch = 3;
+                    }});
+    rows.push_back({"batch_size=" + text, {"batch_size", text, "address space"}, [=](Call& c) {
+                      c.batch = huge;
+                    }});
+    rows.push_back(
+        {"packed batch_size=" + text, {"batch_size", text, "address space"}, [=](Call& c) {
+           c.batch = huge;
+           c.in_stride = c.out_stride = 0;
+         }});
   }
   return rows;
 }
@@ -71,8 +82,9 @@ TEST(BadPointer, Activation) {
 
 TEST(BadPointer, FullyConnected) {
   auto rows = pointer_rows<FullyConnectedApply>();
-  rows.push_back({"in place", {"in", "out", "overlap"},
-                  [](FullyConnectedApply& c) { c.out_pointer = c.in.data(); }});
+  rows.push_back({"in place", {"in", "out", "overlap"}, [](FullyConnectedApply& c) {
+                    c.out_pointer = c.in.data();
+                  }});
   expect_refused(rows);
   expect_refused(batch_rows<FullyConnectedApply>(3, 2));
 }
@@ -81,18 +93,21 @@ TEST(BadPointer, FullyConnected) {
 TEST(BadPointer, ActivationInPlace) {
   using Call = ActivationApply;
   expect_refused<Call>({
-      {"in place with another batch stride", {"in", "out", "overlap"},
+      {"in place with another batch stride",
+       {"in", "out", "overlap"},
        [](Call& c) {
          c.out_pointer = c.in.data();
          c.out_stride = 13;
        }},
-      {"in place with other strides", {"in", "out", "overlap"},
+      {"in place with other strides",
+       {"in", "out", "overlap"},
        [](Call& c) {
          c.params.o_desc.stride[1] = 4;
          c.out_pointer = c.in.data();
          c.batch = 1;
        }},
-      {"in place with a narrower type", {"in", "out", "overlap"},
+      {"in place with a narrower type",
+       {"in", "out", "overlap"},
        [](Call& c) {
          c.params.o_desc.data_type = BNNSDataTypeFloat16;
          c.out_pointer = c.in.data();
@@ -116,23 +131,44 @@ TEST(BadPointer, ActivationInPlace) {
 TEST(BadPointer, HalfPrecisionAlignment) {
   using Call = ActivationApply;
   expect_refused<Call>({
-      {"half input misaligned by 1", {"in is", "aligned to 2"},
+      {"half input misaligned by 1",
+       {"in is", "aligned to 2"},
        [](Call& c) {
          c.params.i_desc.data_type = BNNSDataTypeFloat16;
          c.in_pointer = reinterpret_cast<char*>(c.in.data()) + 1;
        }},
-      {"bfloat output misaligned by 1", {"out is", "aligned to 2"},
+      {"bfloat output misaligned by 1",
+       {"out is", "aligned to 2"},
        [](Call& c) {
          c.params.o_desc.data_type = BNNSDataTypeBFloat16;
          c.out_pointer = reinterpret_cast<char*>(c.out.data()) + 1;
        }},
-      {"Int64 output misaligned by 4", {"out is", "aligned to 8"},
+      {"Int64 output misaligned by 4",
+       {"out is", "aligned to 8"},
        [](Call& c) {
          c.params.o_desc.data_type = BNNSDataTypeInt64;
          c.out_pointer = c.out.data() + 1;
          c.batch = 1;
        }},
   });
+}
+
+// The call for one sample has its own name in the reason.
+struct ApplyOne : ActivationCall {
+  const char* function = "BNNSFilterApply";
+  bool run() {
+    const Filter filter = make();
+    return BNNSFilterApply(filter.get(), in_pointer, out_pointer) == 0;
+  }
+  bool correct() const {
+    bool right = out.untouched_except([](size_t i) { return i < kCount; });
+    for (size_t i = 0; i < kCount; ++i) right &= out[i] == (in[i] < 0 ? kSlope * in[i] : in[i]);
+    return right;
+  }
+};
+
+TEST(BadPointer, OneSample) {
+  expect_refused(pointer_rows<ApplyOne>());
 }
 
 TEST(BadPointer, WhatMustWork) {
@@ -169,19 +205,23 @@ TEST(BadPointer, Direct) {
   using Call = ActivationDirect;
   auto rows = batch_rows<Call>(12, 12);
   append(rows, descriptor_rows<Call>(
-                   "i_desc", 3, [](Call& c) -> auto& { return c.params.i_desc; }, false));
+                   "i_desc", 3, [](Call & c) -> auto& { return c.params.i_desc; }, false));
   append(rows, descriptor_rows<Call>(
-                   "o_desc", 3, [](Call& c) -> auto& { return c.params.o_desc; }, true));
-  append(rows, {
-      {"input data null", {"in", "NULL"}, [](Call& c) { c.params.i_desc.data = nullptr; }},
-      {"output data null", {"out", "NULL"}, [](Call& c) { c.params.o_desc.data = nullptr; }},
-      {"input data misaligned", {"in", "aligned to 4"},
-       [](Call& c) { c.params.i_desc.data = reinterpret_cast<char*>(c.in.data()) + 2; }},
-      {"output data misaligned", {"out", "aligned to 4"},
-       [](Call& c) { c.params.o_desc.data = reinterpret_cast<char*>(c.out.data()) + 1; }},
-      {"partial overlap", {"in", "out", "overlap"},
-       [](Call& c) { c.params.o_desc.data = c.in.data() + 3; }},
-  });
+                   "o_desc", 3, [](Call & c) -> auto& { return c.params.o_desc; }, true));
+  append(rows,
+         {
+             {"input data null", {"in", "NULL"}, [](Call& c) { c.params.i_desc.data = nullptr; }},
+             {"output data null", {"out", "NULL"}, [](Call& c) { c.params.o_desc.data = nullptr; }},
+             {"input data misaligned",
+              {"in", "aligned to 4"},
+              [](Call& c) { c.params.i_desc.data = reinterpret_cast<char*>(c.in.data()) + 2; }},
+             {"output data misaligned",
+              {"out", "aligned to 4"},
+              [](Call& c) { c.params.o_desc.data = reinterpret_cast<char*>(c.out.data()) + 1; }},
+             {"partial overlap",
+              {"in", "out", "overlap"},
+              [](Call& c) { c.params.o_desc.data = c.in.data() + 3; }},
+         });
   expect_refused(rows);
 }
 

@@ -47,7 +47,9 @@ struct ActivationCall : CallBase {
     }
     return right;
   }
-  Filter make() const { return Filter(BNNSFilterCreateLayerActivation(params_pointer, options_pointer)); }
+  Filter make() const {
+    return Filter(BNNSFilterCreateLayerActivation(params_pointer, options_pointer));
+  }
 };
 
 struct ActivationCreate : ActivationCall {
@@ -122,7 +124,8 @@ struct ActivationBackward : ActivationCall {
                                         bias_delta_pointer) == 0;
   }
   bool correct_in_delta() const {
-    bool right = in.untouched() && out.untouched() && dy.untouched() && dx.untouched_except(is_element);
+    bool right =
+        in.untouched() && out.untouched() && dy.untouched() && dx.untouched_except(is_element);
     for (size_t b = 0; b < kBatch; ++b) {
       for (size_t k = 0; k < kCount; ++k) {
         const size_t i = at(b, k);

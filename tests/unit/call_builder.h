@@ -1,5 +1,5 @@
-// Pieces that tests of single calls are built from: descriptors in one line, arrays that lie between
-// canaries and remember their content, filters that destroy themselves.
+// Pieces that tests of single calls are built from: descriptors in one line, arrays that lie
+// between canaries and remember their content, filters that destroy themselves.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,7 @@
 namespace bnns::test {
 
 inline BNNSNDArrayDescriptor array(BNNSDataLayout layout, std::initializer_list<size_t> size,
-                                   void* data = nullptr,
-                                   BNNSDataType type = BNNSDataTypeFloat32) {
+                                   void* data = nullptr, BNNSDataType type = BNNSDataTypeFloat32) {
   BNNSNDArrayDescriptor d = {};
   d.layout = layout;
   std::copy(size.begin(), size.end(), d.size);
@@ -58,8 +57,7 @@ struct Space {
 template <class T>
 class Guarded {
  public:
-  explicit Guarded(Space space)
-      : n_(space.values), bytes_(2 * kGuard + n_ * sizeof(T), kCanary) {
+  explicit Guarded(Space space) : n_(space.values), bytes_(2 * kGuard + n_ * sizeof(T), kCanary) {
     remember();
   }
   Guarded(std::initializer_list<T> values) : Guarded(Space{values.size()}) {

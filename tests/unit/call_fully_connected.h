@@ -67,10 +67,12 @@ struct FullyConnectedApply : FullyConnectedCall {
   bool correct() const { return correct_output(); }
 };
 
-// Trained with a fused Linear activation of slope 1, which needs `out` and leaves all numbers exact.
+// Trained with a fused Linear activation of slope 1, which needs `out` and leaves all numbers
+// exact.
 struct FullyConnectedBackward : FullyConnectedCall {
   const char* function = "BNNSFilterApplyBackwardBatch";
-  Guarded<float> dx{Space{kBatch * kInStride + 4}}, dy{1, 2, 88, 88, 3, -1, 88, 88, 88, 88}, dw{Space{6}}, db{Space{2}};
+  Guarded<float> dx{Space{kBatch * kInStride + 4}}, dy{1, 2, 88, 88, 3, -1, 88, 88, 88, 88},
+      dw{Space{6}}, db{Space{2}};
   BNNSNDArrayDescriptor in_delta = vector_of(kIn, dx.data());
   BNNSNDArrayDescriptor out_delta = vector_of(kOut, dy.data());
   BNNSNDArrayDescriptor weights_delta = matrix_of(kIn, kOut, dw.data());
@@ -105,7 +107,8 @@ struct FullyConnectedBackward : FullyConnectedCall {
   bool correct() const {
     constexpr float kDx[kBatch][kIn] = {{9, 12, 15}, {-1, 1, 3}};
     constexpr float kDw[6] = {4, 1, -2, 1, 2, 3};
-    bool right = constants_untouched() && out.untouched() && dy.untouched() && db[0] == 4 && db[1] == 1;
+    bool right =
+        constants_untouched() && out.untouched() && dy.untouched() && db[0] == 4 && db[1] == 1;
     for (size_t b = 0; b < kBatch; ++b) {
       for (size_t i = 0; i < kIn; ++i) right &= dx[b * kInStride + i] == kDx[b][i];
     }

@@ -38,12 +38,14 @@ inline std::atomic<int> refused_inputs{0};
 inline void expect_reason(const std::string& reason, const std::string& function,
                           const std::vector<std::string>& words) {
   EXPECT_EQ(reason.rfind(function + ": ", 0), 0u) << reason;
-  for (const std::string& word : words) EXPECT_NE(reason.find(word), std::string::npos)
-      << "no \"" << word << "\" in: " << reason;
+  for (const std::string& word : words)
+    EXPECT_NE(reason.find(word), std::string::npos) << "no \"" << word << "\" in: " << reason;
 }
 
 // So that a reason found later cannot be one of an earlier call.
-inline void forget_reason() { OpenBNNSSetTarget("no such target"); }
+inline void forget_reason() {
+  OpenBNNSSetTarget("no such target");
+}
 
 template <class Call>
 void expect_works() {
@@ -103,14 +105,15 @@ std::vector<Row<Call>> enum_rows(const std::string& field, uint32_t last, const 
 template <class Call, class Get>
 std::vector<Row<Call>> descriptor_rows(const std::string& field, size_t rank, const Get& get,
                                        bool output) {
-  std::vector<Row<Call>> rows = enum_rows<Call>(
-      field + ".layout", BNNSDataLayout8DFirstMajor,
-      [=](Call& c, uint32_t v) { get(c).layout = static_cast<BNNSDataLayout>(v); });
-  append(rows, enum_rows<Call>(
-                   field + ".data_type", BNNSDataTypeBoolean,
-                   [=](Call& c, uint32_t v) { get(c).data_type = static_cast<BNNSDataType>(v); }));
+  std::vector<Row<Call>> rows =
+      enum_rows<Call>(field + ".layout", BNNSDataLayout8DFirstMajor,
+                      [=](Call& c, uint32_t v) { get(c).layout = static_cast<BNNSDataLayout>(v); });
+  append(rows, enum_rows<Call>(field + ".data_type", BNNSDataTypeBoolean, [=](Call& c, uint32_t v) {
+           get(c).data_type = static_cast<BNNSDataType>(v);
+         }));
   const auto layout = [&](const char* name, uint32_t value) {
-    rows.push_back({field + name, {field + ".layout", std::to_string(value), "BNNSDataLayout"},
+    rows.push_back({field + name,
+                    {field + ".layout", std::to_string(value), "BNNSDataLayout"},
                     [=](Call& c) { get(c).layout = static_cast<BNNSDataLayout>(value); }});
   };
   layout(".layout zero", 0);
@@ -123,15 +126,15 @@ std::vector<Row<Call>> descriptor_rows(const std::string& field, size_t rank, co
   }
   for (size_t k = 0; k < rank; ++k) {
     const std::string entry = std::string("[").append(std::to_string(k)).append("]");
-    rows.push_back({field + ".size" + entry + "=0", {field + ".size" + entry, "is 0", "at least 1"},
+    rows.push_back({field + ".size" + entry + "=0",
+                    {field + ".size" + entry, "is 0", "at least 1"},
                     [=](Call& c) { get(c).size[k] = 0; }});
     for (const size_t huge : {size_t{1} << 63, SIZE_MAX}) {
       rows.push_back({field + ".size" + entry + "=" + std::to_string(huge),
                       {field, std::to_string(huge), "overflow"},
                       [=](Call& c) { get(c).size[k] = huge; }});
     }
-    rows.push_back({field + ".stride" + entry + " overflows", {field, "overflow"},
-                    [=](Call& c) {
+    rows.push_back({field + ".stride" + entry + " overflows", {field, "overflow"}, [=](Call& c) {
                       get(c).stride[k] = SIZE_MAX / 2;
                       for (size_t a = k + 1; a < rank; ++a) get(c).stride[a] = SIZE_MAX;
                     }});
@@ -151,10 +154,12 @@ std::vector<Row<Call>> descriptor_rows(const std::string& field, size_t rank, co
                     }});
   }
   if (rank > 1) {
-    rows.push_back({field + " product of sizes overflows", {field, "overflow"},
-                    [=](Call& c) { get(c).size[0] = get(c).size[1] = size_t{1} << 32; }});
+    rows.push_back({field + " product of sizes overflows", {field, "overflow"}, [=](Call& c) {
+                      get(c).size[0] = get(c).size[1] = size_t{1} << 32;
+                    }});
   }
-  rows.push_back({field + " product with the element size overflows", {field, "overflow"},
+  rows.push_back({field + " product with the element size overflows",
+                  {field, "overflow"},
                   [=](Call& c) { get(c).size[0] = (size_t{1} << 62) + 1; }});
   return rows;
 }

@@ -43,7 +43,8 @@ struct Output {
   std::string out, err;
 };
 
-// Runs this program again with the given arguments and additional environment ("NAME=value").
+// Runs this program again with the given arguments. Of the library's variables it sees only those
+// in `environment` ("NAME=value").
 inline Output run_self(const std::vector<std::string>& arguments,
                        const std::vector<std::string>& environment) {
   std::string files[2];
@@ -62,6 +63,7 @@ inline Output run_self(const std::vector<std::string>& arguments,
   if (child == 0) {
     dup2(handles[0], STDOUT_FILENO);
     dup2(handles[1], STDERR_FILENO);
+    for (const char* name : {"OPENBNNS_LOG", "OPENBNNS_THREADS", "OPENBNNS_TARGET"}) unsetenv(name);
     for (const std::string& e : environment) putenv(const_cast<char*>(e.c_str()));
     execv("/proc/self/exe", argv.data());
     _exit(127);

@@ -17,7 +17,7 @@ using test::Results;
 using test::Workload;
 
 constexpr size_t kCallers = 8;
-constexpr int kApplies = test::kSanitized ? 60 : 10000;
+constexpr int kApplies = test::kSanitized ? 20 : 10000;
 
 Results run_once(const Workload& w, size_t threads) {
   Results r = w.make_results();
@@ -32,10 +32,9 @@ Results run_once(const Workload& w, size_t threads) {
 }
 
 // Every caller has its own results; the filter and the inputs are shared.
-void apply_from_many_threads(const Workload& w, size_t threads, int applies) {
+void apply_from_many_threads(const Workload& w, BNNSFilter filter, const Results& right,
+                             int applies) {
   SCOPED_TRACE(w.name());
-  const Results right = run_once(w, 1);
-  BNNSFilter filter = w.create(threads);
   ASSERT_NE(filter, nullptr) << OpenBNNSGetLastError();
   std::atomic<size_t> ready{0}, failures{0}, differences{0};
   std::vector<std::thread> callers;
@@ -54,9 +53,15 @@ void apply_from_many_threads(const Workload& w, size_t threads, int applies) {
     });
   }
   for (std::thread& t : callers) t.join();
-  BNNSFilterDestroy(filter);
   EXPECT_EQ(failures, 0u);
   EXPECT_EQ(differences, 0u);
+}
+
+void apply_from_many_threads(const Workload& w, size_t threads, int applies) {
+  const Results right = run_once(w, 1);
+  BNNSFilter filter = w.create(threads);
+  apply_from_many_threads(w, filter, right, applies);
+  BNNSFilterDestroy(filter);
 }
 
 class OneFilter : public testing::TestWithParam<size_t> {
@@ -72,40 +77,38 @@ TEST_P(OneFilter, EightThreadsAtOnce) {
 }
 
 std::string case_name(const testing::TestParamInfo<size_t>& info) {
-  static const std::vector<Workload> all = test::small_workloads();
-  std::string name = all[info.param].name();
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return name;
+  return test::small_workload_identifier(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Concurrency, OneFilter,
                          testing::Range(size_t{0}, test::small_workloads().size()), case_name);
 
-// Large enough that every op splits its work.
+// Large enough that every op splits its work; no larger under a sanitizer.
 std::vector<Workload> large_workloads() {
-  constexpr size_t kMillion = 1000003;
+  constexpr size_t kValues = test::kSanitized ? 250003 : 1000003;
   std::vector<Workload> all;
   const auto activation = [&](const char* name, BNNSActivationFunction f,
                               const BNNSNDArrayDescriptor& like, size_t batch) -> Workload& {
     return all.emplace_back(Workload::activation(name, f, like, batch));
   };
-  const BNNSNDArrayDescriptor image = test::array(BNNSDataLayoutImageCHW, {61, 53, 47});
-  activation("relu", BNNSActivationFunctionRectifiedLinear, test::vector(kMillion), 1);
-  activation("tanh", BNNSActivationFunctionTanh, test::vector(kMillion), 1);
-  activation("leaky", BNNSActivationFunctionLeakyRectifiedLinear, test::vector(kMillion), 1);
-  activation("prelu", BNNSActivationFunctionPReLUPerChannel, image, 5);
+  const BNNSNDArrayDescriptor image = test::kSanitized
+                                          ? test::array(BNNSDataLayoutImageCHW, {31, 23, 17})
+                                          : test::array(BNNSDataLayoutImageCHW, {61, 53, 47});
+  activation("relu", BNNSActivationFunctionRectifiedLinear, test::vector(kValues), 1);
+  activation("tanh", BNNSActivationFunctionTanh, test::vector(kValues), 1);
+  activation("leaky", BNNSActivationFunctionLeakyRectifiedLinear, test::vector(kValues), 1);
+  activation("prelu", BNNSActivationFunctionPReLUPerChannel, image, 20);
   activation("softmax of rows", BNNSActivationFunctionSoftmax, image, 2);
   activation("softmax of columns", BNNSActivationFunctionSoftmax, image, 2).set_axes(2);
   activation("softmax of channels", BNNSActivationFunctionLogSoftmax, image, 2).set_axes(4);
-  all.push_back(Workload::activation("halves", BNNSActivationFunctionSigmoid,
-                                     test::vector(200001), 2, BNNSDataTypeFloat16));
+  all.push_back(Workload::activation("halves", BNNSActivationFunctionSigmoid, test::vector(200001),
+                                     2, BNNSDataTypeFloat16));
   all.push_back(Workload::activation("integers", BNNSActivationFunctionIntegerLinearSaturate,
-                                     test::vector(200001), 2, BNNSDataTypeInt8,
-                                     BNNSDataTypeInt16));
+                                     test::vector(200001), 2, BNNSDataTypeInt8, BNNSDataTypeInt16));
+  constexpr size_t kIn = test::kSanitized ? 100 : 300, kOut = test::kSanitized ? 120 : 500;
   const auto matrix = [&](const char* name, BNNSActivationFunction f, bool client,
                           const Workload::Types& types, size_t inner_stride = 1) {
-    all.push_back(
-        Workload::fully_connected(name, 300, 500, 70, f, client, types, inner_stride));
+    all.push_back(Workload::fully_connected(name, kIn, kOut, 70, f, client, types, inner_stride));
   };
   constexpr auto kHalf = BNNSDataTypeFloat16;
   matrix("fully connected", BNNSActivationFunctionIdentity, false, {});
@@ -135,6 +138,23 @@ TEST(AnyNumberOfThreads, AlsoFromManyCallers) {
   }
 }
 
+// The client changes the slope between calls; all threads read the new one.
+TEST(Concurrency, ASlopeSetThroughItsPointer) {
+  Workload w = Workload::activation("leaky", BNNSActivationFunctionLeakyRectifiedLinear,
+                                    test::vector(700), 2);
+  w.use_client_pointer();
+  const Results before = run_once(w, 1);
+  BNNSFilter filter = w.create(1);
+  auto* alpha = static_cast<float*>(BNNSGetPointer(filter, BNNSPointerSpecifierAlpha).data);
+  ASSERT_NE(alpha, nullptr) << OpenBNNSGetLastError();
+  *alpha = 0.75f;
+  Results right = w.make_results();
+  EXPECT_EQ(w.forward(filter, right) | w.backward(filter, right), 0) << OpenBNNSGetLastError();
+  EXPECT_FALSE(right == before);
+  apply_from_many_threads(w, filter, right, kApplies / 10);
+  BNNSFilterDestroy(filter);
+}
+
 // Filters are made and destroyed by all threads while others work.
 TEST(Concurrency, CreationAndDestruction) {
   const std::vector<Workload> all = test::small_workloads();
@@ -144,7 +164,7 @@ TEST(Concurrency, CreationAndDestruction) {
   std::vector<std::thread> threads;
   for (size_t t = 0; t < kCallers; ++t) {
     threads.emplace_back([&, t] {
-      for (size_t i = 0; i < (test::kSanitized ? 60 : 2000); ++i) {
+      for (size_t i = 0; i < (test::kSanitized ? 48 : 2000); ++i) {
         const size_t k = (i + t) % all.size();
         differences += !(run_once(all[k], 1 + i % 3) == right[k]);
       }

@@ -29,15 +29,28 @@ struct DenseLayer {
 };
 
 DenseLayer pair_to_one() {
-  return {.in = 2, .out = 1, .weights = {3, 4}, .bias = {5}, .x = {{1, 2}, {10, 20}}, .y = {{16}, {115}}};
+  return {.in = 2,
+          .out = 1,
+          .weights = {3, 4},
+          .bias = {5},
+          .x = {{1, 2}, {10, 20}},
+          .y = {{16}, {115}}};
 }
 
 const DenseLayer kDense[] = {
     pair_to_one(),
-    {.in = 3, .out = 2, .weights = {1, 2, 3, 4, 5, 6}, .bias = {0.5f, -1},
-     .x = {{1, 1, 1}, {1, 0, -1}}, .y = {{6.5f, 14}, {-1.5f, -3}}},
-    {.in = 4, .out = 3, .weights = {10, 20, 30, 40, 100, 200, 300, 400, 1000, 2000, 3000, 4000},
-     .bias = {}, .x = {{1, 2, 3, 4}}, .y = {{300, 3000, 30000}}},
+    {.in = 3,
+     .out = 2,
+     .weights = {1, 2, 3, 4, 5, 6},
+     .bias = {0.5f, -1},
+     .x = {{1, 1, 1}, {1, 0, -1}},
+     .y = {{6.5f, 14}, {-1.5f, -3}}},
+    {.in = 4,
+     .out = 3,
+     .weights = {10, 20, 30, 40, 100, 200, 300, 400, 1000, 2000, 3000, 4000},
+     .bias = {},
+     .x = {{1, 2, 3, 4}},
+     .y = {{300, 3000, 30000}}},
 };
 
 // Samples `step` values apart, 99 between them.
@@ -49,24 +62,30 @@ Floats laid_out(const std::vector<Floats>& samples, size_t step) {
 }
 
 // One sample at a time, and the batch with strides 0, packed and padded.
-void expect_samples(const Filter& filter, const std::vector<Floats>& x, const std::vector<Floats>& y) {
+void expect_samples(const Filter& filter, const std::vector<Floats>& x,
+                    const std::vector<Floats>& y) {
   ASSERT_TRUE(filter) << OpenBNNSGetLastError();
   const size_t in = x[0].size(), out = y[0].size();
   for (size_t b = 0; b < x.size(); ++b) {
     Floats result(out);
-    EXPECT_EQ(BNNSFilterApply(filter.get(), x[b].data(), result.data()), 0) << OpenBNNSGetLastError();
+    EXPECT_EQ(BNNSFilterApply(filter.get(), x[b].data(), result.data()), 0)
+        << OpenBNNSGetLastError();
     EXPECT_EQ(result, y[b]);
   }
   struct Strides {
     size_t in_given, out_given, in_step, out_step;
   };
-  for (const Strides& s : {Strides{0, 0, in, out}, {in, out, in, out}, {in + 1, out + 3, in + 1, out + 3},
+  for (const Strides& s : {Strides{0, 0, in, out},
+                           {in, out, in, out},
+                           {in + 1, out + 3, in + 1, out + 3},
                            {in + 5, 0, in + 5, out}}) {
     SCOPED_TRACE(testing::Message() << "strides " << s.in_given << " " << s.out_given);
     const Floats from = laid_out(x, s.in_step);
     Floats to(x.size() * s.out_step, 99);
     EXPECT_EQ(BNNSFilterApplyBatch(filter.get(), x.size(), from.data(), s.in_given, to.data(),
-                                   s.out_given), 0) << OpenBNNSGetLastError();
+                                   s.out_given),
+              0)
+        << OpenBNNSGetLastError();
     EXPECT_EQ(to, laid_out(y, s.out_step));
   }
 }
@@ -76,12 +95,52 @@ TEST(Golden, FullyConnectedForward) {
     SCOPED_TRACE(target);
     for (DenseLayer layer : kDense) {
       const BNNSFilterParameters client = client_pointers();
-      for (const BNNSFilterParameters* options : {static_cast<const BNNSFilterParameters*>(nullptr), &client}) {
+      for (const BNNSFilterParameters* options :
+           {static_cast<const BNNSFilterParameters*>(nullptr), &client}) {
         const auto p = layer.params();
         expect_samples(Filter(BNNSFilterCreateLayerFullyConnected(&p, options)), layer.x, layer.y);
       }
     }
   });
+}
+
+TEST(Golden, FullyConnectedWeightLayouts) {
+  for (const auto layout : {BNNSDataLayoutColumnMajorMatrix, BNNSDataLayout2DLastMajor,
+                            BNNSDataLayout2DFirstMajor, BNNSDataLayoutRowMajorMatrix}) {
+    for (const size_t padding : {0, 2}) {
+      SCOPED_TRACE(testing::Message() << std::hex << layout << " padding " << padding);
+      DenseLayer layer = kDense[1];
+      const bool row_major =
+          layout == BNNSDataLayoutRowMajorMatrix || layout == BNNSDataLayout2DFirstMajor;
+      const size_t line = (row_major ? layer.in : layer.out) + padding;
+      Floats weights(line * (row_major ? layer.out : layer.in), 1e9f);
+      for (size_t o = 0; o < layer.out; ++o) {
+        for (size_t i = 0; i < layer.in; ++i)
+          weights[row_major ? o * line + i : i * line + o] = layer.weights[o * layer.in + i];
+      }
+      auto p = layer.params();
+      p.w_desc = array(layout, {layer.out, layer.in}, weights.data());
+      if (layout == BNNSDataLayoutRowMajorMatrix) std::swap(p.w_desc.size[0], p.w_desc.size[1]);
+      if (padding != 0) p.w_desc.stride[1] = line;
+      const BNNSFilterParameters client = client_pointers();
+      expect_samples(Filter(BNNSFilterCreateLayerFullyConnected(&p, nullptr)), layer.x, layer.y);
+      expect_samples(Filter(BNNSFilterCreateLayerFullyConnected(&p, &client)), layer.x, layer.y);
+    }
+  }
+}
+
+// A batch stride below the distance of neighbours interleaves the samples.
+TEST(Golden, FullyConnectedInterleavedBatch) {
+  DenseLayer layer = kDense[1];
+  auto p = layer.params();
+  p.i_desc.stride[0] = p.o_desc.stride[0] = 2;
+  const Filter filter(BNNSFilterCreateLayerFullyConnected(&p, nullptr));
+  ASSERT_TRUE(filter) << OpenBNNSGetLastError();
+  const Floats x = {1, 1, 1, 0, 1, -1};
+  Floats y(4);
+  ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), 2, x.data(), 1, y.data(), 1), 0)
+      << OpenBNNSGetLastError();
+  EXPECT_EQ(y, (Floats{6.5f, -1.5f, 14, -3}));
 }
 
 // Copied weights stay as they were, client weights are read at every call.
@@ -112,8 +171,9 @@ TEST(Golden, FullyConnectedBackward) {
       auto dx_desc = vector_of(2, dx.data()), dy_desc = vector_of(1, dy.data());
       auto dw_desc = matrix_of(2, 1, dw.data()), db_desc = vector_of(1, db.data());
       const auto backward = [&](size_t in_stride, size_t out_stride) {
-        return BNNSFilterApplyBackwardBatch(filter.get(), 2, x.data(), in_stride, &dx_desc, in_stride,
-                                            nullptr, 0, &dy_desc, out_stride, &dw_desc, &db_desc);
+        return BNNSFilterApplyBackwardBatch(filter.get(), 2, x.data(), in_stride, &dx_desc,
+                                            in_stride, nullptr, 0, &dy_desc, out_stride, &dw_desc,
+                                            &db_desc);
       };
       EXPECT_EQ(backward(padded ? in : 0, padded ? out : 0), 0) << OpenBNNSGetLastError();
       EXPECT_EQ(dx, laid_out({{3, 4}, {6, 8}}, in));
@@ -152,11 +212,18 @@ TEST(Golden, LegacyFullyConnected) {
     const void* x;
     BNNSLayerData weights;
   };
-  for (const Case& c : {Case{plain, x.data(), w32}, {plain, x.data(), wi8}, {plain, x.data(), wi16},
-                        {plain, x.data(), windex}, {in8, x_bytes, w32}, {in8, x_bytes, wi8},
-                        {in8, x_bytes, windex}, {in16, x_words, w32}, {in16, x_words, wi16}}) {
+  for (const Case& c : {Case{plain, x.data(), w32},
+                        {plain, x.data(), wi8},
+                        {plain, x.data(), wi16},
+                        {plain, x.data(), windex},
+                        {in8, x_bytes, w32},
+                        {in8, x_bytes, wi8},
+                        {in8, x_bytes, windex},
+                        {in16, x_words, w32},
+                        {in16, x_words, wi16}}) {
     for (const uint32_t flags : {0u, uint32_t{BNNSFlagsUseClientPtr}}) {
-      SCOPED_TRACE(testing::Message() << "in " << c.in.data_type << " weights " << c.weights.data_type);
+      SCOPED_TRACE(testing::Message()
+                   << "in " << c.in.data_type << " weights " << c.weights.data_type);
       BNNSFullyConnectedLayerParameters p = {};
       p.in_size = 3;
       p.out_size = 2;
@@ -272,7 +339,7 @@ TEST(Golden, BetaThroughGetPointer) {
 // The published digits are those of floats; two units in the last place are the error allowed.
 TEST(Golden, Softmax) {
   const Floats x = {3, 5, 1, 6, 2, 1, 4};
-  const Floats expected = {0.031415492f, 0.23213086f, 0.004251625f, 0.63099706f,
+  const Floats expected = {0.031415492f, 0.23213086f,  0.004251625f, 0.63099706f,
                            0.011557114f, 0.004251625f, 0.08539616f};
   for_targets([&](const char* target) {
     SCOPED_TRACE(target);
@@ -300,7 +367,8 @@ TEST(Golden, ConversionByIdentity) {
   const std::vector<int32_t> expected = {2, -2, 300, 4};
   const auto identity = activation(BNNSActivationFunctionIdentity, NAN, NAN);
   std::vector<int32_t> y(4), z(4);
-  const Filter filter = make_activation(vector_of(4), vector_of(4, nullptr, BNNSDataTypeInt32), identity);
+  const Filter filter =
+      make_activation(vector_of(4), vector_of(4, nullptr, BNNSDataTypeInt32), identity);
   ASSERT_TRUE(filter) << OpenBNNSGetLastError();
   EXPECT_EQ(BNNSFilterApply(filter.get(), x.data(), y.data()), 0);
   EXPECT_EQ(y, expected);
@@ -315,7 +383,8 @@ TEST(Golden, ConversionByIdentity) {
 TEST(Golden, ConversionFromInt16) {
   std::vector<int16_t> x(10);
   Floats y(10), expected(10);
-  for (size_t i = 0; i < 10; ++i) expected[i] = static_cast<float>(x[i] = static_cast<int16_t>(i + 1));
+  for (size_t i = 0; i < 10; ++i)
+    expected[i] = static_cast<float>(x[i] = static_cast<int16_t>(i + 1));
   for (const float scale : {0.0f, 1.0f}) {
     auto in = vector_of(10, x.data(), BNNSDataTypeInt16);
     in.data_scale = scale;

@@ -1,6 +1,6 @@
-// Handles: a destroyed, foreign or damaged one is refused with a reason by every function that takes
-// a filter, however many filters come and go. The table's own limits are tried on a table of the
-// test.
+// Handles: a destroyed, foreign or damaged one is refused with a reason by every function that
+// takes a filter, however many filters come and go. The table's own limits are tried on a table of
+// the test.
 #include "core/handle.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "openbnns/openbnns.h"
+#include "sanitizers.h"
 #include "workload.h"
 
 namespace {
@@ -46,7 +47,9 @@ struct WithZeros<function> {
   static int call(BNNSFilter filter) { return function(filter, Rest{}...); }
 };
 
-int reserve(BNNSFilter filter) { return OpenBNNSFilterReserve(filter, 1, 1); }
+int reserve(BNNSFilter filter) {
+  return OpenBNNSFilterReserve(filter, 1, 1);
+}
 int get_pointer(BNNSFilter filter) {
   return BNNSGetPointer(filter, BNNSPointerSpecifierAlpha).data == nullptr ? -1 : 0;
 }
@@ -177,7 +180,8 @@ TEST(Handle, StaleOnesStayRefused) {
   std::vector<BNNSFilter> stale;
   for (int i = 0; i < 20; ++i) stale.push_back(make_relu());
   for (BNNSFilter filter : stale) BNNSFilterDestroy(filter);
-  for (int i = 0; i < 50000; ++i) {
+  const int creations = test::kSanitized ? 5000 : 50000;
+  for (int i = 0; i < creations; ++i) {
     BNNSFilter filter = make_relu();
     ASSERT_EQ(BNNSFilterApplyBatch(filter, 0, nullptr, 0, nullptr, 0), 0);
     BNNSFilter old = stale[static_cast<size_t>(i) % stale.size()];

@@ -21,9 +21,7 @@ struct Layout {
   // Offset of the element with these logical coordinates.
   size_t (*address)(const Sizes& element, const Sizes& size, const Sizes& stride);
 
-  bool first_major() const {
-    return (static_cast<uint32_t>(value) & 0x8001) == 0x8001;
-  }
+  bool first_major() const { return (static_cast<uint32_t>(value) & 0x8001) == 0x8001; }
   // The size[] entry of the axis that stride[k] steps along.
   size_t paired_size(size_t k) const {
     if (value == BNNSDataLayoutMHA_DHK) return (k + 1) % 3;

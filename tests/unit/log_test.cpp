@@ -1,9 +1,15 @@
 // Reasons and the log: who receives which message, when, in which form; and that the library prints
-// nothing unless asked. Run with --child the program fails a few calls and prints nothing itself.
+// nothing unless asked. Run with --child the program fails a few calls and prints nothing itself;
+// with "--child locale" it prints numbers as messages contain them.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <clocale>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -24,12 +30,13 @@ struct Message {
 };
 
 void collect(OpenBNNSLogLevel level, const char* message, void* user) {
-  static_cast<std::vector<Message>*>(user)->push_back(
-      {level, message, std::this_thread::get_id()});
+  static_cast<std::vector<Message>*>(user)->push_back({level, message, std::this_thread::get_id()});
 }
 
 // Two refusals and one thing that is not there yet.
-void fail_with_null() { BNNSFilterApply(nullptr, nullptr, nullptr); }
+void fail_with_null() {
+  BNNSFilterApply(nullptr, nullptr, nullptr);
+}
 void fail_with_size() {
   BNNSLayerParametersActivation p = {};
   p.i_desc = p.o_desc = test::vector(0);
@@ -98,13 +105,15 @@ TEST(LastError, EveryReasonStartsWithItsFunction) {
   BNNSCopy(&d, &d, nullptr);
   EXPECT_EQ(std::string_view(OpenBNNSGetLastError()).rfind("BNNSCopy: ", 0), 0u);
   BNNSDataLayoutGetRank(static_cast<BNNSDataLayout>(5));
-  EXPECT_STREQ(OpenBNNSGetLastError(), "BNNSDataLayoutGetRank: layout is 5; that is no BNNSDataLayout");
+  EXPECT_STREQ(OpenBNNSGetLastError(),
+               "BNNSDataLayoutGetRank: layout is 5; that is no BNNSDataLayout");
   OpenBNNSSetDefaultThreads(1000);
   EXPECT_STREQ(OpenBNNSGetLastError(),
                "OpenBNNSSetDefaultThreads: n_threads is 1000; it must be at most 256");
   BNNSFilterDestroy(reinterpret_cast<void*>(8));
-  EXPECT_STREQ(OpenBNNSGetLastError(),
-               "BNNSFilterDestroy: filter is 0x8; that is no live filter (destroyed, or never made)");
+  EXPECT_STREQ(
+      OpenBNNSGetLastError(),
+      "BNNSFilterDestroy: filter is 0x8; that is no live filter (destroyed, or never made)");
 }
 
 TEST(LastError, LongTextsAreCut) {
@@ -186,8 +195,8 @@ TEST(LogEnvironment, ErrorShowsErrors) {
   const test::Output child = test::run_self({"--child"}, {"OPENBNNS_LOG=error"});
   EXPECT_EQ(child.code, 0);
   EXPECT_EQ(child.out, "");
-  EXPECT_EQ(child.err, std::string("openbnns error: ") + kNullReason + "\nopenbnns error: " +
-                           kSizeReason + "\n");
+  EXPECT_EQ(child.err, std::string("openbnns error: ") + kNullReason +
+                           "\nopenbnns error: " + kSizeReason + "\n");
 }
 
 TEST(LogEnvironment, InfoShowsAll) {
@@ -204,19 +213,37 @@ TEST(LogEnvironment, ACallbackReplacesStderr) {
   EXPECT_EQ(child.err, "");
 }
 
-// Numbers in messages are written with a point whatever the program's locale.
+// Exit code of a child that has no locale with a decimal comma.
+constexpr int kNoLocale = 77;
+
+int print_with_comma_locale() {
+  if (std::setlocale(LC_NUMERIC, "de_DE.UTF-8") == nullptr) return kNoLocale;
+  if (std::strcmp(std::localeconv()->decimal_point, ",") != 0) return kNoLocale;
+  std::fputs(bnns::impl::Text("alpha is ", 0.5, ", beta is ", -1234.25).c_str(), stdout);
+  return 0;
+}
+
+// Numbers in messages are written with a point whatever the program's locale. If none with a comma
+// is installed, one is made, where the C library has the tool for it.
 TEST(LogLocale, NoDecimalComma) {
-  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
-  const char* found = nullptr;
-  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8", "fr_FR.utf8",
-                           "sv_SE.UTF-8", "it_IT.UTF-8", "es_ES.UTF-8"}) {
-    if (found == nullptr) found = std::setlocale(LC_NUMERIC, name);
+  test::Output child = test::run_self({"--child", "locale"}, {});
+  if (child.code == kNoLocale) {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("openbnns_locale_" + std::to_string(getpid()));
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / "source")
+        << "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
+    // -c: the other categories are missing, which is not the end of it.
+    const std::string command = "cd " + folder.string() +
+                                " && localedef -c -i ./source -f UTF-8 ./de_DE.UTF-8 "
+                                "> /dev/null 2>&1";
+    static_cast<void>(!std::system(command.c_str()));  // a failure shows in the child
+    child = test::run_self({"--child", "locale"}, {"LOCPATH=" + folder.string()});
+    std::filesystem::remove_all(folder);
   }
-  if (found == nullptr) GTEST_SKIP() << "no locale with a decimal comma is installed";
-  EXPECT_STREQ(std::localeconv()->decimal_point, ",");
-  const bnns::impl::Text text("alpha is ", 0.5, ", beta is ", -1234.25);
-  std::setlocale(LC_NUMERIC, before.c_str());
-  EXPECT_STREQ(text.c_str(), "alpha is 0.5, beta is -1234.25");
+  if (child.code == kNoLocale) GTEST_SKIP() << "there is no locale with a decimal comma";
+  EXPECT_EQ(child.code, 0);
+  EXPECT_EQ(child.out, "alpha is 0.5, beta is -1234.25");
 }
 
 TEST(Text, WritesEveryKindOfValue) {
@@ -246,6 +273,7 @@ TEST(Text, IsCutAtItsCapacity) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--child") == 0) {
+    if (argc > 2 && std::strcmp(argv[2], "locale") == 0) return print_with_comma_locale();
     if (argc > 2) OpenBNNSSetLogCallback(nullptr, nullptr);
     fail_with_null();
     fail_unsupported();

@@ -22,7 +22,9 @@ using test::Workload;
 
 constexpr unsigned char kCanary = 0xA5;
 
-Hooks& hooks() { return Hooks::instance(); }
+Hooks& hooks() {
+  return Hooks::instance();
+}
 
 BNNSFilter create(const Workload& w, size_t threads = 1) {
   return w.create(threads, Hooks::alloc, Hooks::release);
@@ -52,10 +54,7 @@ class EachWorkload : public testing::TestWithParam<size_t> {
 };
 
 std::string case_name(const testing::TestParamInfo<size_t>& info) {
-  static const std::vector<Workload> all = test::small_workloads();
-  std::string name = all[info.param].name();
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return name;
+  return test::small_workload_identifier(info.param);
 }
 
 TEST_P(EachWorkload, HooksGetEverythingBack) {
@@ -90,7 +89,8 @@ TEST_P(EachWorkload, NoAllocationAfterTheFirstCall) {
   Results r = workload_.make_results();
   BNNSFilter filter = create(workload_);
   const auto both = [&] {
-    return workload_.forward(filter, r) | (workload_.trainable() ? workload_.backward(filter, r) : 0);
+    return workload_.forward(filter, r) |
+           (workload_.trainable() ? workload_.backward(filter, r) : 0);
   };
   ASSERT_EQ(both(), 0) << OpenBNNSGetLastError();
   const size_t before = hooks().calls();
@@ -252,10 +252,10 @@ TEST(Memory, ManyCyclesDoNotGrow) {
   if (test::kSanitized) GTEST_SKIP() << "sanitizers keep freed memory back";
   constexpr int kCycles = 100000;
   constexpr size_t kSlack = size_t{1} << 20;
-  const Workload relu = Workload::activation("relu", BNNSActivationFunctionRectifiedLinear,
-                                             test::vector(16), 1);
-  const Workload halves = Workload::fully_connected(
-      "halves", 8, 8, 1, BNNSActivationFunctionTanh, true, {.weights = BNNSDataTypeFloat16});
+  const Workload relu =
+      Workload::activation("relu", BNNSActivationFunctionRectifiedLinear, test::vector(16), 1);
+  const Workload halves = Workload::fully_connected("halves", 8, 8, 1, BNNSActivationFunctionTanh,
+                                                    true, {.weights = BNNSDataTypeFloat16});
   Results a = relu.make_results(), b = halves.make_results();
   int status = 0;
   const auto cycle = [&](const Workload& w, Results& r) {

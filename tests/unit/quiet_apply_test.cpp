@@ -143,10 +143,7 @@ TEST_P(QuietApply, NoSystemCall) {
 }
 
 std::string case_name(const testing::TestParamInfo<size_t>& info) {
-  static const std::vector<Workload> all = test::small_workloads();
-  std::string name = all[info.param].name();
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return name;
+  return test::small_workload_identifier(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Workloads, QuietApply,
@@ -177,8 +174,8 @@ TEST(QuietDetectors, ASystemCallEndsTheChild) {
 // Large enough to be split, but there is only one thread to split it among.
 TEST(QuietLarge, OneThreadNeverWakesAnother) {
   if (test::kSanitized) GTEST_SKIP();
-  const Workload w = Workload::fully_connected("large", 300, 200, 40, BNNSActivationFunctionTanh,
-                                               false, {});
+  const Workload w =
+      Workload::fully_connected("large", 300, 200, 40, BNNSActivationFunctionTanh, false, {});
   BNNSFilter filter = w.create(1);
   ASSERT_EQ(OpenBNNSFilterReserve(filter, w.batch(), 1), 0);
   Results r = w.make_results();

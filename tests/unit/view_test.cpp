@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sanitizers.h"
 #include "workload.h"
 
 namespace bnns::impl {
@@ -57,7 +58,7 @@ std::vector<size_t> walk(const View& view, size_t first, size_t step) {
 std::vector<View> many_views() {
   test::Noise noise(3);
   std::vector<View> views;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < (test::kSanitized ? 300 : 3000); ++i) {
     const size_t rank = 1 + noise.bits() % 8;
     std::vector<size_t> extent, stride;
     size_t packed = 1 + (noise.bits() % 4 == 0 ? noise.bits() % 3 : 0);

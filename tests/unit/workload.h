@@ -3,6 +3,7 @@
 // the calls write, allocated in advance, so that running a workload allocates nothing by itself.
 #pragma once
 
+#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -14,11 +15,12 @@
 
 namespace test {
 
-inline size_t bytes_of(BNNSDataType type) { return (static_cast<uint32_t>(type) & 0x7FFF) / 8; }
+inline size_t bytes_of(BNNSDataType type) {
+  return (static_cast<uint32_t>(type) & 0x7FFF) / 8;
+}
 
 inline BNNSNDArrayDescriptor array(BNNSDataLayout layout, std::initializer_list<size_t> sizes,
-                                   void* data = nullptr,
-                                   BNNSDataType type = BNNSDataTypeFloat32) {
+                                   void* data = nullptr, BNNSDataType type = BNNSDataTypeFloat32) {
   BNNSNDArrayDescriptor d = {};
   d.layout = layout;
   size_t k = 0;
@@ -210,11 +212,10 @@ class Workload {
     const std::vector<char> delta = noise(batch_ * count(o_desc()), BNNSDataTypeFloat32, 2);
     out_delta_.resize(batch_ * count(o_desc()));
     std::memcpy(out_delta_.data(), delta.data(), delta.size());
-    trainable_ = i_desc().data_type == BNNSDataTypeFloat32 &&
-                 o_desc().data_type == BNNSDataTypeFloat32 &&
-                 (!is_fully_connected_ ||
-                  (fully_connected_.w_desc.data_type == BNNSDataTypeFloat32 &&
-                   fully_connected_.bias.data_type == BNNSDataTypeFloat32));
+    trainable_ =
+        i_desc().data_type == BNNSDataTypeFloat32 && o_desc().data_type == BNNSDataTypeFloat32 &&
+        (!is_fully_connected_ || (fully_connected_.w_desc.data_type == BNNSDataTypeFloat32 &&
+                                  fully_connected_.bias.data_type == BNNSDataTypeFloat32));
   }
 
   std::string name_;
@@ -239,7 +240,8 @@ inline std::vector<Workload> small_workloads() {
   const BNNSNDArrayDescriptor image = array(BNNSDataLayoutImageCHW, {7, 5, 6});
   std::vector<Workload> all;
   const auto add_activation = [&](const char* name, BNNSActivationFunction f,
-                                  const BNNSNDArrayDescriptor& like, BNNSDataType in = BNNSDataTypeFloat32,
+                                  const BNNSNDArrayDescriptor& like,
+                                  BNNSDataType in = BNNSDataTypeFloat32,
                                   BNNSDataType out = BNNSDataTypeFloat32) -> Workload& {
     return all.emplace_back(Workload::activation(name, f, like, 3, in, out));
   };
@@ -269,8 +271,7 @@ inline std::vector<Workload> small_workloads() {
   add_matrix("fully connected, copied, relu", BNNSActivationFunctionRectifiedLinear, false, {});
   add_matrix("fully connected, client, softmax", BNNSActivationFunctionSoftmax, true, {});
   add_matrix("fully connected, client, strided", BNNSActivationFunctionTanh, true, {}, 2);
-  add_matrix("fully connected, client halves", kIdentity, true,
-             {.weights = kHalf, .bias = kHalf});
+  add_matrix("fully connected, client halves", kIdentity, true, {.weights = kHalf, .bias = kHalf});
   add_matrix("fully connected, copied halves", BNNSActivationFunctionTanh, false,
              {.weights = kHalf});
   add_matrix("fully connected, all halves", kIdentity, true,
@@ -285,6 +286,14 @@ inline std::vector<Workload> small_workloads() {
   add_matrix("fully connected, integers", kPerChannel, false, kIntegers);
   add_matrix("fully connected, client integers", kPerChannel, true, kIntegers);
   return all;
+}
+
+// Name of small_workloads()[index] as a test may be called.
+inline std::string small_workload_identifier(size_t index) {
+  static const std::vector<Workload> all = small_workloads();
+  std::string name = all[index].name();
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
 }
 
 }  // namespace test

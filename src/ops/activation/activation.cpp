@@ -5,7 +5,7 @@
 #include "core/checked.h"
 #include "core/parallel.h"
 #include "ops/blocks.h"
-#include "ops/counter_random.h"
+#include "ops/random.h"
 
 namespace bnns::impl {
 namespace {
@@ -228,7 +228,7 @@ void run_gumbel(const ElementRun& run, const ElementActivation& f, uint64_t stre
   for_grains(threads_for(run, f.row(), y.count), y.count, kGrain, [&](size_t first, size_t n) {
     size_t k = first;
     for_blocks(*run.convert, operands, first, n, [&](std::array<float*, 1> rows, size_t m) {
-      for (size_t i = 0; i < m; ++i) rows[0][i] = random_open_unit(stream, k + i);
+      random_open_units(stream, k, m, rows[0]);
       f.forward(rows[0], rows[0], m);
       k += m;
     });

@@ -30,7 +30,7 @@ struct ActivationRow {
   bool uses_alpha = false;
   bool uses_beta = false;
   bool from_input = false;   // a gradient can be had from x
-  bool from_output = false;  // a gradient can be had from y, if invertible(parameters)
+  bool from_output = false;  // a gradient can be had from y, if slope_from_output() agrees
   float nanoseconds = 0.1f;  // rough cost of an element, to decide about threads
 };
 

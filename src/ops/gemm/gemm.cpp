@@ -219,23 +219,40 @@ void Axpy(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t 
   }
 }
 
+// Sums of the columns of one vector in double: there is nothing to gain from float here, the
+// additions wait for memory.
+HWY_INLINE V VectorOfSums(const float* a, size_t row, size_t m) {
+  const D d;
+#if HWY_TARGET == HWY_SCALAR
+  double sum = 0;
+  for (size_t x = 0; x < m; ++x) sum += double{a[x * row]};
+  return hn::Set(d, static_cast<float>(sum));
+#else
+  const hn::Half<D> half;
+  const hn::Repartition<double, D> wide;
+  auto low = hn::Zero(wide), high = hn::Zero(wide);
+  for (size_t x = 0; x < m; ++x) {
+    const V v = hn::LoadU(d, a + x * row);
+    low = hn::Add(low, hn::PromoteTo(wide, hn::LowerHalf(half, v)));
+    high = hn::Add(high, hn::PromoteTo(wide, hn::UpperHalf(half, v)));
+  }
+  return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+#endif
+}
+
 void ColumnSums(const float* a, size_t row, size_t m, size_t n, float* sums, bool accumulate) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  for (size_t m0 = 0; m0 < m; m0 += kBlockK, accumulate = true) {
-    const size_t m1 = std::min(m, m0 + kBlockK);
-    size_t i = 0;
-    for (; i + lanes <= n; i += lanes) {
-      V sum = hn::Zero(d);
-      for (size_t x = m0; x < m1; ++x) sum = hn::Add(sum, hn::LoadU(d, a + x * row + i));
-      if (accumulate) sum = hn::Add(hn::LoadU(d, sums + i), sum);
-      hn::StoreU(sum, d, sums + i);
-    }
-    for (; i < n; ++i) {
-      float sum = 0;
-      for (size_t x = m0; x < m1; ++x) sum += a[x * row + i];
-      sums[i] = accumulate ? sums[i] + sum : sum;
-    }
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    V sum = VectorOfSums(a + i, row, m);
+    if (accumulate) sum = hn::Add(hn::LoadU(d, sums + i), sum);
+    hn::StoreU(sum, d, sums + i);
+  }
+  for (; i < n; ++i) {
+    double sum = 0;
+    for (size_t x = 0; x < m; ++x) sum += double{a[x * row + i]};
+    sums[i] = (accumulate ? sums[i] : 0) + static_cast<float>(sum);
   }
 }
 

@@ -70,17 +70,23 @@ struct Hinge {
   }
 };
 
-// One exponential serves the logarithm and the sigmoid.
+// One exponential serves the logarithm and the sigmoid. The loss is linear + log(1 + e), so that a
+// sum of losses can do with the logarithm of a product.
 struct SigmoidCrossEntropy {
-  static HWY_INLINE Pair at(V x, V label, const LossParameters& p) {
+  struct Parts {
+    V linear, e, gradient;
+  };
+  static HWY_INLINE Parts parts(V x, V label, const LossParameters& p) {
     const D d;
     const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
     const V t = hn::MulAdd(label, hn::Set(d, p.keep), hn::Set(d, p.added));
     const V e = ExpNonPositive(d, hn::Neg(hn::Abs(x)));
-    const V sigmoid =
-        hn::Div(hn::IfThenElse(hn::Lt(x, zero), e, one), hn::Add(one, e));
-    const V linear = hn::NegMulAdd(x, t, hn::Max(x, zero));
-    return {hn::Add(linear, Log1pOfUnit(d, e)), hn::Sub(sigmoid, t)};
+    const V sigmoid = hn::Div(hn::IfThenElse(hn::Lt(x, zero), e, one), hn::Add(one, e));
+    return {hn::NegMulAdd(x, t, hn::Max(x, zero)), e, hn::Sub(sigmoid, t)};
+  }
+  static HWY_INLINE Pair at(V x, V label, const LossParameters& p) {
+    const Parts v = parts(x, label, p);
+    return {hn::Add(v.linear, Log1pOfUnit(D(), v.e)), v.gradient};
   }
 };
 

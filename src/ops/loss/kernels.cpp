@@ -24,7 +24,7 @@ struct ElementStep {
   const LossElements& b;
   LossParameters p;
   V weight = hn::Set(D(), b.weight), scale = hn::Set(D(), b.scale);
-  V factor = hn::Set(D(), b.weight * b.scale);
+  V factor = hn::Set(D(), b.weight* b.scale);
 
   // load(row) and store(v, row) say where; the weighted loss is returned if weights differ.
   template <class Load, class Store>
@@ -80,6 +80,57 @@ HWY_INLINE double ElementLoop(const LossElements& b, const LossParameters& p) {
   return b.weights == nullptr ? sum * b.weight : sum;
 }
 
+// Sums of linear + log(1 + e): with q = (1 + e_1) (1 + e_2) ... - 1, which loses nothing of small
+// e, one log(1 + q) serves many elements.
+struct LogSum {
+  V linear, q;
+
+  // Written out: an implicit constructor would not be compiled for the target.
+  HWY_INLINE LogSum() : linear(hn::Zero(D())), q(hn::Zero(D())) {}
+  HWY_INLINE void add(V l, V e) {
+    linear = hn::Add(linear, l);
+    q = hn::MulAdd(e, hn::Add(q, hn::Set(D(), 1.0f)), q);
+  }
+  HWY_INLINE double total() const {
+    return double{hn::GetLane(hn::SumOfLanes(D(), hn::Add(linear, Log1p(D(), q))))};
+  }
+};
+
+// The plain loop of a loss with such parts.
+template <class F>
+HWY_INLINE double LogSumLoop(const LossElements& b, const LossParameters& p) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const Tail tail(b.n);
+  const V factor = hn::Set(d, b.weight * b.scale);
+  const auto at = [&](size_t i, LogSum& sum) HWY_ATTR {
+    const auto v = F::parts(hn::LoadU(d, b.x + i), hn::LoadU(d, b.t + i), p);
+    hn::StoreU(hn::Mul(v.gradient, factor), d, b.gradient + i);
+    sum.add(v.linear, v.e);
+  };
+  const auto last = F::parts(tail.load(b.x), tail.load(b.t), p);
+  LogSum even, odd;
+  even.add(tail.counted(last.linear), tail.counted(last.e));
+  double sum = 0;
+  for (size_t i = 0;;) {
+    // 33 factors of at most 2 at the most: q stays finite.
+    const size_t end = HWY_MIN(tail.main(), i + 64 * lanes);
+    for (; i + 2 * lanes <= end; i += 2 * lanes) {
+      at(i, even);
+      at(i + lanes, odd);
+    }
+    if (i < end) {
+      at(i, even);
+      i += lanes;
+    }
+    sum += even.total() + odd.total();
+    if (i >= tail.main()) break;
+    even = odd = LogSum();
+  }
+  tail.store(hn::Mul(last.gradient, factor), b.gradient);
+  return sum * b.weight;
+}
+
 template <class F>
 double ElementLoss(const LossElements& b, const LossParameters& p) {
   const LossParameters local = p;
@@ -88,7 +139,11 @@ double ElementLoss(const LossElements& b, const LossParameters& p) {
                      !b.accumulate && b.gradient != nullptr;
   if (!loss) return ElementLoop<F, false, true, false>(b, local);
   if (b.gradient == nullptr) return ElementLoop<F, true, false, false>(b, local);
-  if (plain) return ElementLoop<F, true, true, true>(b, local);
+  if constexpr (requires { &F::parts; }) {
+    if (plain) return LogSumLoop<F>(b, local);
+  } else {
+    if (plain) return ElementLoop<F, true, true, true>(b, local);
+  }
   return ElementLoop<F, true, true, false>(b, local);
 }
 

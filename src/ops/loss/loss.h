@@ -89,10 +89,20 @@ const LossKernels* loss_kernels();
 
 // ---- The op ----
 
+// Where the index-th element of a view lies, in values.
+inline size_t offset_of(const View& view, size_t index) {
+  size_t offset = 0;
+  for (size_t k = 0; k < view.rank; ++k) {
+    offset += index % view.extent[k] * view.stride[k];
+    index /= view.extent[k];
+  }
+  return offset;
+}
+
 struct LossProblem {
   const LossRow* row = nullptr;
   BNNSLossReductionFunction reduction = BNNSLossReductionNone;
-  View sample;           // of in and of labels
+  View sample;            // of in and of labels
   size_t row_length = 1;  // per-sample losses: elements of a row,
   size_t row_step = 1;    // and the distance of its neighbours in the order of memory
   LossParameters parameters;

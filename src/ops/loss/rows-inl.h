@@ -27,8 +27,8 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace losses {
 
-// Elements summed in one set of lanes before they join the row's: keeps long sums accurate.
-inline constexpr size_t kSumBlock = 512;
+// Elements summed in one set of float lanes before they join a sum in double.
+inline constexpr size_t kSumBlock = 256;
 
 // A row without weights per element is a row of weights 1.
 struct RowPointers {
@@ -53,15 +53,20 @@ HWY_INLINE RowPointers RowOf(const LossRows& rows, size_t r) {
           .accumulate = rows.accumulate};
 }
 
-// Calls f(i) for every whole vector before the tail, and f.flush() after each block of them.
+// Calls f(i) for every whole vector before the tail, and flush() after each block of them.
 template <class F, class Flush>
 HWY_INLINE void ForBlocks(size_t main, const F& f, const Flush& flush) {
   const size_t lanes = hn::Lanes(Tail::D());
-  for (size_t i = 0; i < main;) {
+  for (size_t i = 0;;) {
     const size_t end = std::min(main, i + kSumBlock);
     for (; i < end; i += lanes) f(i);
     flush();
+    if (i >= main) return;
   }
+}
+
+HWY_INLINE double TotalOf(Tail::V v) {
+  return double{hn::GetLane(hn::SumOfLanes(Tail::D(), v))};
 }
 
 HWY_INLINE float RowMax(const float* x, const Tail& tail, Tail::V x_tail) {
@@ -103,19 +108,25 @@ struct SoftmaxLabels {
   }
 };
 
-struct SoftmaxSums {
+struct SoftmaxLanes {
   Tail::V e, s, sz, labels;
 };
 
-HWY_INLINE void AddTo(SoftmaxSums& to, SoftmaxSums& from) {
-  const Tail::V zero = hn::Zero(Tail::D());
-  to = {hn::Add(to.e, from.e), hn::Add(to.s, from.s), hn::Add(to.sz, from.sz),
-        hn::Add(to.labels, from.labels)};
-  from = {zero, zero, zero, zero};
-}
+struct SoftmaxSums {
+  double e = 0, s = 0, sz = 0, labels = 0;
+
+  HWY_INLINE void take(SoftmaxLanes& lanes) {
+    const Tail::V zero = hn::Zero(Tail::D());
+    e += TotalOf(lanes.e);
+    s += TotalOf(lanes.s);
+    sz += TotalOf(lanes.sz);
+    labels += TotalOf(lanes.labels);
+    lanes = {zero, zero, zero, zero};
+  }
+};
 
 template <bool kCategorical>
-HWY_INLINE void AddTerm(SoftmaxSums& sums, Tail::V e, Tail::V s, Tail::V z, Tail::V label) {
+HWY_INLINE void AddTerm(SoftmaxLanes& sums, Tail::V e, Tail::V s, Tail::V z, Tail::V label) {
   const Tail::D d;
   const Tail::V zero = hn::Zero(d);
   sums.e = hn::Add(sums.e, e);
@@ -127,91 +138,101 @@ HWY_INLINE void AddTerm(SoftmaxSums& sums, Tail::V e, Tail::V s, Tail::V z, Tail
   }
 }
 
-// Sums of a block of rows, one lane per row in the last step.
+// The sums of up to kMaxLossRows rows, so that one logarithm serves a vector of rows.
 struct SoftmaxResults {
-  alignas(HWY_ALIGNMENT) float e[kMaxLossRows];
-  alignas(HWY_ALIGNMENT) float s[kMaxLossRows];
-  alignas(HWY_ALIGNMENT) float sz[kMaxLossRows];
-  alignas(HWY_ALIGNMENT) float factor[kMaxLossRows];
+  HWY_ALIGN float e[kMaxLossRows];
+  HWY_ALIGN float s[kMaxLossRows];
+  HWY_ALIGN float sz[kMaxLossRows];
+  HWY_ALIGN float factor[kMaxLossRows];
 };
 
 template <bool kCategorical>
-HWY_INLINE void SoftmaxRow(const RowPointers& row, const Tail& tail,
-                           const SoftmaxLabels<kCategorical>& labels, float weight, float scale,
-                           SoftmaxResults& results, size_t r) {
+struct SoftmaxRow {
   using V = Tail::V;
-  const Tail::D d;
-  const V zero = hn::Zero(d);
-  const V x_tail = tail.load(row.x), t_tail = tail.load(row.t), w_tail = row.weights(tail);
-  const V max = hn::Set(d, RowMax(row.x, tail, x_tail));
+  RowPointers row;
+  const Tail& tail;
+  const SoftmaxLabels<kCategorical>& labels;
+  Tail::D d = {};
+  V x_tail = tail.load(row.x), t_tail = tail.load(row.t), w_tail = row.weights(tail);
+  V max = hn::Set(d, RowMax(row.x, tail, x_tail));
+  V e_tail = ExpNonPositive(d, hn::Sub(x_tail, max));
 
-  SoftmaxSums sums = {zero, zero, zero, zero}, block = sums;
-  const bool keep_e = row.g != nullptr && !row.accumulate;
-  ForBlocks(
-      tail.main(),
-      [&](size_t i) HWY_ATTR {
-        const V z = hn::Sub(hn::LoadU(d, row.x + i), max);
-        const V e = ExpNonPositive(d, z), label = hn::LoadU(d, row.t + i);
-        AddTerm<kCategorical>(block, e, labels.weighted(label, row.weights(i)), z, label);
-        if (keep_e) hn::StoreU(e, d, row.g + i);
-      },
-      [&]() HWY_ATTR { AddTo(sums, block); });
-  const V z_tail = hn::Sub(x_tail, max);
-  const V e_tail = ExpNonPositive(d, z_tail);
-  AddTerm<kCategorical>(sums, tail.counted(e_tail), tail.counted(labels.weighted(t_tail, w_tail)),
-                        z_tail, tail.counted(t_tail));
+  HWY_INLINE SoftmaxSums sums() const {
+    const V zero = hn::Zero(d);
+    SoftmaxLanes block = {zero, zero, zero, zero};
+    AddTerm<kCategorical>(block, tail.counted(e_tail),
+                          tail.counted(labels.weighted(t_tail, w_tail)), hn::Sub(x_tail, max),
+                          tail.counted(t_tail));
+    SoftmaxSums all;
+    const bool keep_e = row.g != nullptr && !row.accumulate;
+    ForBlocks(
+        tail.main(),
+        [&](size_t i) HWY_ATTR {
+          const V z = hn::Sub(hn::LoadU(d, row.x + i), max);
+          const V e = ExpNonPositive(d, z), label = hn::LoadU(d, row.t + i);
+          AddTerm<kCategorical>(block, e, labels.weighted(label, row.weights(i)), z, label);
+          if (keep_e) hn::StoreU(e, d, row.g + i);
+        },
+        [&]() HWY_ATTR { all.take(block); });
+    return all;
+  }
 
-  const float sum_e = hn::GetLane(hn::SumOfLanes(d, sums.e));
-  const float sum_s = hn::GetLane(hn::SumOfLanes(d, sums.s));
-  results.e[r] = sum_e;
-  results.s[r] = sum_s;
-  results.sz[r] = hn::GetLane(hn::SumOfLanes(d, sums.sz));
-  float of_e = sum_s, of_label = weight * scale;
+  HWY_INLINE void write_gradient(float of_e, float of_label) const {
+    const V a = hn::Set(d, of_e), b = hn::Set(d, of_label);
+    const auto gradient = [&](V e, size_t i) HWY_ATTR {
+      return labels.gradient(e, hn::LoadU(d, row.t + i), row.weights(i), a, b);
+    };
+    V g_tail = labels.gradient(e_tail, t_tail, w_tail, a, b);
+    const size_t lanes = hn::Lanes(d);
+    if (row.accumulate) {
+      g_tail = hn::Add(tail.load(row.g), g_tail);
+      for (size_t i = 0; i < tail.main(); i += lanes) {
+        const V g = gradient(ExpNonPositive(d, hn::Sub(hn::LoadU(d, row.x + i), max)), i);
+        hn::StoreU(hn::Add(hn::LoadU(d, row.g + i), g), d, row.g + i);
+      }
+    } else {
+      for (size_t i = 0; i < tail.main(); i += lanes)
+        hn::StoreU(gradient(hn::LoadU(d, row.g + i), i), d, row.g + i);
+    }
+    tail.store(g_tail, row.g);
+  }
+};
+
+template <bool kCategorical>
+HWY_INLINE void RunSoftmaxRow(const SoftmaxRow<kCategorical>& row, float weight, float scale,
+                              SoftmaxResults& results, size_t r) {
+  const SoftmaxSums sums = row.sums();
+  results.e[r] = static_cast<float>(sums.e);
+  results.s[r] = static_cast<float>(sums.s);
+  results.sz[r] = static_cast<float>(sums.sz);
   results.factor[r] = weight;
+  const float factor = weight * scale;
+  float of_e = factor * results.s[r], of_label = factor;
   if constexpr (kCategorical) {
-    const float m = hn::GetLane(hn::SumOfLanes(d, sums.labels));
-    const float inverse = m > 0 ? 1 / m : 0;
+    // Without any label there is no loss, and no gradient.
+    const float m = static_cast<float>(sums.labels), inverse = m > 0 ? 1 / m : 0;
     results.factor[r] = weight * inverse;
-    of_e = m > 0 ? 1 : 0;
-    if (row.g == nullptr) return;
-    of_e *= of_label;
-    of_label *= inverse;
-  } else {
-    if (row.g == nullptr) return;
-    of_e *= of_label;
+    of_e = m > 0 ? factor : 0;
+    of_label = factor * inverse;
   }
-
-  const V a = hn::Set(d, of_e / sum_e), b = hn::Set(d, of_label);
-  V g_tail = labels.gradient(e_tail, t_tail, w_tail, a, b);
-  if (row.accumulate) g_tail = hn::Add(tail.load(row.g), g_tail);
-  const size_t lanes = hn::Lanes(d);
-  if (row.accumulate) {
-    for (size_t i = 0; i < tail.main(); i += lanes) {
-      const V e = ExpNonPositive(d, hn::Sub(hn::LoadU(d, row.x + i), max));
-      const V g = labels.gradient(e, hn::LoadU(d, row.t + i), row.weights(i), a, b);
-      hn::StoreU(hn::Add(hn::LoadU(d, row.g + i), g), d, row.g + i);
-    }
-  } else {
-    for (size_t i = 0; i < tail.main(); i += lanes) {
-      const V e = hn::LoadU(d, row.g + i);
-      hn::StoreU(labels.gradient(e, hn::LoadU(d, row.t + i), row.weights(i), a, b), d, row.g + i);
-    }
-  }
-  tail.store(g_tail, row.g);
+  if (row.row.g != nullptr) row.write_gradient(of_e / results.e[r], of_label);
 }
 
 template <bool kCategorical>
 void SoftmaxRows(const LossRows& rows, const LossParameters& p) {
   const Tail::D d;
+  const size_t lanes = hn::Lanes(d);
   const SoftmaxLabels<kCategorical> labels(p);
   const Tail tail(rows.n);
   SoftmaxResults results;
-  for (size_t r = 0; r < rows.count; ++r)
-    SoftmaxRow<kCategorical>(RowOf(rows, r), tail, labels, rows.weight[r], rows.scale[r], results,
-                             r);
+  for (size_t r = 0; r < rows.count; ++r) {
+    const SoftmaxRow<kCategorical> row = {.row = RowOf(rows, r), .tail = tail, .labels = labels};
+    RunSoftmaxRow(row, rows.weight[r], rows.scale[r], results, r);
+  }
   if (rows.losses == nullptr) return;
-  // Whole vectors: what lies behind the last row is computed and thrown away.
-  for (size_t r = 0; r < rows.count; r += hn::Lanes(d)) {
+  for (size_t r = rows.count; r % lanes != 0; ++r)
+    results.e[r] = results.s[r] = results.sz[r] = results.factor[r] = 1;
+  for (size_t r = 0; r < rows.count; r += lanes) {
     const auto log = Log(d, hn::Load(d, results.e + r));
     const auto loss = hn::MulSub(log, hn::Load(d, results.s + r), hn::Load(d, results.sz + r));
     hn::Store(hn::Mul(loss, hn::Load(d, results.factor + r)), d, results.e + r);
@@ -223,8 +244,8 @@ HWY_INLINE float CosineRow(const RowPointers& row, const Tail& tail, float weigh
   using V = Tail::V;
   const Tail::D d;
   const V x_tail = tail.load(row.x), t_tail = tail.load(row.t), w_tail = row.weights(tail);
-  V sum = tail.counted(hn::Mul(hn::Mul(w_tail, t_tail), x_tail));
-  V block = hn::Zero(d);
+  V block = tail.counted(hn::Mul(hn::Mul(w_tail, t_tail), x_tail));
+  double sum = 0;
   ForBlocks(
       tail.main(),
       [&](size_t i) HWY_ATTR {
@@ -232,16 +253,15 @@ HWY_INLINE float CosineRow(const RowPointers& row, const Tail& tail, float weigh
         block = hn::MulAdd(wt, hn::LoadU(d, row.x + i), block);
       },
       [&]() HWY_ATTR {
-        sum = hn::Add(sum, block);
+        sum += TotalOf(block);
         block = hn::Zero(d);
       });
-  const float cosine = weight * hn::GetLane(hn::SumOfLanes(d, sum));
+  const float cosine = static_cast<float>(weight * sum);
   if (row.g == nullptr) return 1 - cosine;
 
   const V c = hn::Set(d, cosine), factor = hn::Set(d, weight * scale);
-  const auto gradient = [&](V x, V t, V w) HWY_ATTR {
-    return hn::Mul(hn::Mul(w, factor), hn::MulSub(c, x, t));
-  };
+  const auto gradient = [&](V x, V t, V w)
+                            HWY_ATTR { return hn::Mul(hn::Mul(w, factor), hn::MulSub(c, x, t)); };
   V g_tail = gradient(x_tail, t_tail, w_tail);
   if (row.accumulate) g_tail = hn::Add(tail.load(row.g), g_tail);
   for (size_t i = 0; i < tail.main(); i += hn::Lanes(d)) {

@@ -31,14 +31,13 @@ class Tail {
     main_ = (n - 1) / lanes_ * lanes_;
     const size_t repeated = is_short() ? 0 : lanes_ - (n - main_);
     const auto first = hn::FirstN(D(), is_short() ? n : repeated);
-    const V one = hn::Set(D(), 1.0f);
-    counts_ = is_short() ? hn::IfThenElseZero(first, one) : hn::IfThenZeroElse(first, one);
+    counts_ = is_short() ? first : hn::Not(first);
   }
 
   size_t main() const { return main_; }
   // Of all lanes only those that the loop did not do.
-  HWY_INLINE V counted(V v) const { return hn::IfThenElseZero(mask(), v); }
-  HWY_INLINE V counted_or(V v, V other) const { return hn::IfThenElse(mask(), v, other); }
+  HWY_INLINE V counted(V v) const { return hn::IfThenElseZero(counts_, v); }
+  HWY_INLINE V counted_or(V v, V other) const { return hn::IfThenElse(counts_, v, other); }
 
   HWY_INLINE V load(const float* row) const {
     const D d;
@@ -57,11 +56,9 @@ class Tail {
 
  private:
   bool is_short() const { return n_ < lanes_; }
-  // Masks cannot be members on every target; a vector can.
-  HWY_INLINE auto mask() const { return hn::Ne(counts_, hn::Zero(D())); }
 
   size_t n_, lanes_, main_;
-  V counts_;
+  hn::Mask<D> counts_;
 };
 
 }  // namespace losses

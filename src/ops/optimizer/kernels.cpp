@@ -3,7 +3,8 @@
 //   momentum     v = momentum v + gradient_weight g;  w += velocity_weight v
 //   Nesterov     v as above;  w -= rate (g + momentum v)
 //                or, of velocities, w += v + momentum (v - the old v)
-//   Adam         m = keep m + add g;  q = keep q + add g^2;  w -= rate m / (sqrt(q or max) + epsilon)
+//   Adam         m = keep m + add g;  q = keep q + add g^2;  w -= rate m / (sqrt(q or max) +
+//   epsilon)
 //                with decay also w -= decay (the old w)
 //   RMSProp      q as above;  step = rate g / (sqrt(q [- m^2]) + epsilon)
 //                w -= step, or with momentum v = momentum v - step, w += v
@@ -163,33 +164,10 @@ void Update(const OptimizerConstants& constants, float scale, const OptimizerRow
   std::memcpy(tail[0], rows.w + i, bytes);
   std::memcpy(tail[1], rows.g + i, bytes);
   for (size_t s = 0; s < kStates; ++s) std::memcpy(tail[2 + s], rows.state[s] + i, bytes);
-  UpdateVector<Rule, kind>(
-      c, scale, {.w = tail[0], .g = tail[1], .state = {tail[2], tail[3], tail[4]}}, 0);
+  UpdateVector<Rule, kind>(c, scale,
+                           {.w = tail[0], .g = tail[1], .state = {tail[2], tail[3], tail[4]}}, 0);
   std::memcpy(rows.w + i, tail[0], bytes);
   for (size_t s = 0; s < kStates; ++s) std::memcpy(rows.state[s] + i, tail[2 + s], bytes);
-}
-
-// Squares of floats are exact in double and cannot overflow there.
-double SumSquares(const float* x, size_t n) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> narrow;
-  const size_t lanes = hn::Lanes(d);
-  auto a = hn::Zero(d), b = hn::Zero(d), e = hn::Zero(d), f = hn::Zero(d);
-  const auto add = [&](size_t i, auto& sum) HWY_ATTR {
-    const auto v = hn::PromoteTo(d, hn::LoadU(narrow, x + i));
-    sum = hn::MulAdd(v, v, sum);
-  };
-  size_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    add(i, a);
-    add(i + lanes, b);
-    add(i + 2 * lanes, e);
-    add(i + 3 * lanes, f);
-  }
-  const auto sum = hn::Add(hn::Add(a, b), hn::Add(e, f));
-  double total = hn::GetLane(hn::SumOfLanes(d, sum));
-  for (; i < n; ++i) total += double{x[i]} * double{x[i]};
-  return total;
 }
 
 template <class Rule>
@@ -205,7 +183,6 @@ constexpr OptimizerKernels MakeTable() {
   static_assert(sizeof...(Rules) == kOptimizerRules);
   OptimizerKernels table = {};
   (SetRow<Rules>(table), ...);
-  table.sum_squares = SumSquares;
   return table;
 }
 

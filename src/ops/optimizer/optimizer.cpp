@@ -5,6 +5,7 @@
 
 #include "core/checked.h"
 #include "core/parallel.h"
+#include "ops/vector_norm.h"
 
 namespace bnns::impl {
 namespace {
@@ -53,13 +54,12 @@ class Block {
 
 template <class Body>
 void for_each_block(const OptimizerTensors& tensors, const Body& body) {
-  for (size_t first = 0; first < tensors.count; first += kBlockTensors)
-    body(Block(tensors, first));
+  for (size_t first = 0; first < tensors.count; first += kBlockTensors) body(Block(tensors, first));
 }
 
 // Sums of the squared gradients, one per tensor.
-void sum_squares(const OptimizerKernels& kernels, size_t threads, const Block& block,
-                 double* sums) {
+void sum_squares(size_t threads, const Block& block, double* sums) {
+  const NormKernels& kernels = *norm_kernels();
   const size_t elements = block.elements();
   const size_t grain = div_up(div_up(elements, kMaxNormGrains), kGrain) * kGrain;
   // Along the elements the number of the grain or of the tensor grows from stretch to stretch, so
@@ -82,12 +82,11 @@ void sum_squares(const OptimizerKernels& kernels, size_t threads, const Block& b
   }
 }
 
-double global_norm(const OptimizerKernels& kernels, size_t threads,
-                   const OptimizerTensors& tensors) {
+double global_norm(size_t threads, const OptimizerTensors& tensors) {
   double total = 0;
   for_each_block(tensors, [&](const Block& block) {
     double sums[kBlockTensors];
-    sum_squares(kernels, threads, block, sums);
+    sum_squares(threads, block, sums);
     for (size_t t = 0; t < block.size(); ++t) total += sums[t];
   });
   return std::sqrt(total);
@@ -96,8 +95,7 @@ double global_norm(const OptimizerKernels& kernels, size_t threads,
 // What gradients of this norm are multiplied with: their scale, less if they are too long. A norm
 // of NaN makes everything NaN rather than letting the rest of the gradient pass unclipped.
 float scale_for(const OptimizerProblem& problem, double norm) {
-  const double factor = norm <= problem.max_norm ? 1 : problem.max_norm / norm;
-  return static_cast<float>(problem.gradient_scale * factor);
+  return static_cast<float>(problem.gradient_scale * clip_factor(norm, problem.max_norm));
 }
 
 void update_block(const OptimizerProblem& problem, const OptimizerKernels& kernels, size_t threads,
@@ -105,20 +103,19 @@ void update_block(const OptimizerProblem& problem, const OptimizerKernels& kerne
   const auto update = kernels.update[static_cast<size_t>(problem.rule)][problem.regularization];
   const size_t states = optimizer_states(problem.rule);
   const size_t elements = block.elements();
-  const double nanoseconds =
-      0.25 * static_cast<double>(2 + states) * static_cast<double>(elements);
-  parallel_for(
-      useful_threads(threads, nanoseconds), div_up(elements, kGrain), [&](size_t g, size_t) {
-        const size_t begin = g * kGrain;
-        block.for_stretches(begin, std::min(begin + kGrain, elements),
-                            [&](size_t t, size_t first, size_t n) {
-                              OptimizerRows rows = block.rows(t);
-                              rows.w += first;
-                              rows.g += first;
-                              for (size_t s = 0; s < states; ++s) rows.state[s] += first;
-                              update(problem.constants, scales[t], rows, n);
-                            });
-      });
+  const double nanoseconds = 0.25 * static_cast<double>(2 + states) * static_cast<double>(elements);
+  parallel_for(useful_threads(threads, nanoseconds), div_up(elements, kGrain),
+               [&](size_t g, size_t) {
+                 const size_t begin = g * kGrain;
+                 block.for_stretches(begin, std::min(begin + kGrain, elements),
+                                     [&](size_t t, size_t first, size_t n) {
+                                       OptimizerRows rows = block.rows(t);
+                                       rows.w += first;
+                                       rows.g += first;
+                                       for (size_t s = 0; s < states; ++s) rows.state[s] += first;
+                                       update(problem.constants, scales[t], rows, n);
+                                     });
+               });
 }
 
 }  // namespace
@@ -128,16 +125,15 @@ void run_optimizer(const OptimizerProblem& problem, const OptimizerKernels& kern
   auto scale = static_cast<float>(problem.gradient_scale);
   if (problem.clipping == BNNSOptimizerClippingByGlobalNorm) {
     const bool known = problem.use_norm != 0;
-    scale = scale_for(problem, known ? problem.use_norm : global_norm(kernels, threads, tensors));
+    scale = scale_for(problem, known ? problem.use_norm : global_norm(threads, tensors));
   }
   for_each_block(tensors, [&](const Block& block) {
     float scales[kBlockTensors];
     std::fill_n(scales, block.size(), scale);
     if (problem.clipping == BNNSOptimizerClippingByNorm) {
       double sums[kBlockTensors];
-      sum_squares(kernels, threads, block, sums);
-      for (size_t t = 0; t < block.size(); ++t)
-        scales[t] = scale_for(problem, std::sqrt(sums[t]));
+      sum_squares(threads, block, sums);
+      for (size_t t = 0; t < block.size(); ++t) scales[t] = scale_for(problem, std::sqrt(sums[t]));
     }
     update_block(problem, kernels, threads, block, scales);
   });

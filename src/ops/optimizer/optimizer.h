@@ -3,8 +3,9 @@
 //   update     w, s0, s1, s2 = rule(w, g, s0, s1, s2); the rules stand in kernels.cpp
 // One pass over memory does both; clipping by norm needs the norm first, one more pass over the
 // gradients. All is element by element, so grains are stretches of all tensors laid end to end: a
-// grain is a part of a large tensor or many small ones. Squares are summed in double per stretch,
-// the stretches are joined in order. Nothing is allocated: tensors pass in blocks over the stack.
+// grain is a part of a large tensor or many small ones. Squares are summed in double per stretch
+// (ops/vector_norm), the stretches are joined in order. Nothing is allocated: tensors pass in
+// blocks over the stack.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +74,6 @@ struct OptimizerKernels {
   using Update = void (*)(const OptimizerConstants& constants, float gradient_scale,
                           const OptimizerRows& rows, size_t n);
   Update update[kOptimizerRules][3];  // by rule and regularization
-  double (*sum_squares)(const float* x, size_t n);
 };
 const OptimizerKernels* optimizer_kernels();
 

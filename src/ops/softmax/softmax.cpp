@@ -7,7 +7,7 @@
 #include "core/checked.h"
 #include "core/parallel.h"
 #include "ops/blocks.h"
-#include "ops/counter_random.h"
+#include "ops/random.h"
 
 namespace bnns::impl {
 namespace {
@@ -364,7 +364,8 @@ void run_gumbel_max(const SoftmaxRun& run, const SoftmaxAxes& axes, float alpha,
     uint64_t counter = number * plan.row_length();
     float top = kLowest;
     for_pieces(plan, row, kBlock, [&](const Offsets& at, size_t n) {
-      for (size_t i = 0; i < n; ++i) noise[i] = random_open_unit(stream, counter++);
+      random_open_units(stream, counter, n, noise);
+      counter += n;
       run.gumbel(noise, noise, n, parameters);
       const float* values = x.fetch(at[0], n, buffer);
       for (size_t i = 0; i < n; ++i) {

@@ -1,0 +1,382 @@
+// Loss filters: the loss of predictions against labels of the same shape, with its gradient in the
+// same call or, from an upstream gradient, in a call of its own. in and labels are laid out as
+// i_desc; out holds the entries of the loss one after the other, or one reduced value.
+#include "layers/loss.h"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "core/checked.h"
+#include "core/descriptor.h"
+#include "core/filter.h"
+#include "ops/loss/loss.h"
+#include "ops/loss/yolo.h"
+
+namespace bnns::impl {
+namespace {
+
+struct Problem {
+  Descriptor in, out;
+  LossProblem loss;
+  YoloProblem yolo;
+  const float* anchor_sizes = nullptr;
+
+  bool is_yolo() const { return loss.row->family == LossFamily::kYolo; }
+};
+
+void require_finite(float value, const char* field) {
+  require(std::isfinite(value), field, " is ", double{value}, "; it must be finite");
+}
+
+// ---- The five structures ----
+
+void read_smoothing(float smooth, Problem& problem) {
+  require(smooth >= 0 && smooth <= 1, "label_smooth is ", double{smooth},
+          "; it must be between 0 and 1");
+  const bool softmax = problem.loss.row->family == LossFamily::kSample;
+  const size_t classes = softmax ? problem.in.size[0] : 2;
+  problem.loss.parameters.keep = 1 - smooth;
+  problem.loss.parameters.added = static_cast<float>(smooth / static_cast<double>(classes));
+}
+
+void read_extra(const BNNSLayerParametersLossBase&, Problem&) {}
+
+void read_extra(const BNNSLayerParametersLossSoftmaxCrossEntropy& p, Problem& problem) {
+  read_smoothing(p.label_smooth, problem);
+}
+
+void read_extra(const BNNSLayerParametersLossSigmoidCrossEntropy& p, Problem& problem) {
+  read_smoothing(p.label_smooth, problem);
+}
+
+void read_extra(const BNNSLayerParametersLossHuber& p, Problem& problem) {
+  require_finite(p.huber_delta, "huber_delta");
+  require(p.huber_delta > 0, "huber_delta is ", double{p.huber_delta}, "; it must be above 0");
+  problem.loss.parameters.delta = p.huber_delta;
+}
+
+void check_yolo_grid(const BNNSLayerParametersLossYolo& p, Problem& problem) {
+  const char* field = "the number of values of a sample";
+  require(p.number_of_grid_columns > 0, "number_of_grid_columns is 0; it must be at least 1");
+  require(p.number_of_grid_rows > 0, "number_of_grid_rows is 0; it must be at least 1");
+  require(p.number_of_anchor_boxes > 0, "number_of_anchor_boxes is 0; it must be at least 1");
+  require(p.anchor_box_size >= 5, "anchor_box_size is ", p.anchor_box_size,
+          "; it must be 5 and the number of classes");
+  YoloProblem& yolo = problem.yolo;
+  yolo.cells = checked_mul(p.number_of_grid_columns, p.number_of_grid_rows, field);
+  yolo.anchors = p.number_of_anchor_boxes;
+  yolo.box = p.anchor_box_size;
+  const size_t values = checked_mul(checked_mul(yolo.cells, yolo.anchors, field), yolo.box, field);
+  require(values == problem.in.view.count, "i_desc has ", problem.in.view.count,
+          " elements, but rows * columns * anchors * anchor_box_size is ", values,
+          "; they must be equal");
+  require(problem.in.view.is_dense(), "i_desc is not contiguous; the YOLO loss needs that");
+  require_data(p.anchors_data, BNNSDataTypeFloat32, "anchors_data");
+  for (size_t i = 0; i < 2 * yolo.anchors; ++i) {
+    const float size = p.anchors_data[i];
+    require(std::isfinite(size) && size > 0, "anchors_data[", i, "] is ", double{size},
+            "; it must be finite and above 0");
+  }
+  problem.anchor_sizes = p.anchors_data;
+}
+
+void read_extra(const BNNSLayerParametersLossYolo& p, Problem& problem) {
+  require(problem.loss.reduction == BNNSLossReductionSum, "reduction is ",
+          static_cast<uint32_t>(p.reduction), "; the YOLO loss needs BNNSLossReductionSum (",
+          static_cast<uint32_t>(BNNSLossReductionSum), ")");
+  require_finite(p.huber_delta, "huber_delta");
+  require(p.huber_delta >= 0, "huber_delta is ", double{p.huber_delta},
+          "; it must not be negative");
+  check_yolo_grid(p, problem);
+  YoloProblem& yolo = problem.yolo;
+  yolo.rescore = p.rescore;
+  yolo.huber_delta = p.huber_delta == 0 ? 1 : p.huber_delta;
+  const struct {
+    float value;
+    const char* field;
+    float* to;
+  } scalars[] = {
+      {p.scale_xy, "scale_xy", &yolo.scale_xy},
+      {p.scale_wh, "scale_wh", &yolo.scale_wh},
+      {p.scale_object, "scale_object", &yolo.scale_object},
+      {p.scale_no_object, "scale_no_object", &yolo.scale_no_object},
+      {p.scale_classification, "scale_classification", &yolo.scale_classification},
+      {p.object_minimum_iou, "object_minimum_iou", &yolo.object_minimum_iou},
+      {p.no_object_maximum_iou, "no_object_maximum_iou", &yolo.no_object_maximum_iou},
+  };
+  for (const auto& scalar : scalars) {
+    require_finite(scalar.value, scalar.field);
+    *scalar.to = scalar.value;
+  }
+}
+
+void check_descriptors(Problem& problem) {
+  const auto check = [](const Descriptor& d, const char* field) {
+    require_plain_layout(d, field);
+    require(d.view.is_float(), field, ".data_type is ", d.type->name, "; losses are Float32");
+  };
+  check(problem.in, "i_desc");
+  check(problem.out, "o_desc");
+  if (problem.loss.reduced() && problem.out.view.count != 1) {
+    fail("o_desc is ", describe(problem.out), "; a reduced loss is one value");
+  }
+}
+
+// Rows of softmax-type losses run along size[0]; in the order of memory that need not be the
+// fastest axis.
+void set_rows(Problem& problem) {
+  LossProblem& loss = problem.loss;
+  loss.sample = problem.in.view;
+  loss.row_length = loss.row->along_axis ? problem.in.size[0] : problem.in.view.count;
+  for (size_t k = 0; loss.row->along_axis && problem.in.layout->pair[k] != 0; ++k)
+    loss.row_step *= problem.in.view.extent[k];
+}
+
+template <class Parameters>
+void read_as(const void* parameters, Problem& problem) {
+  const auto& p = *static_cast<const Parameters*>(parameters);
+  require(static_cast<uint32_t>(p.reduction) <= BNNSLossReductionNonZeroWeightMean, "reduction is ",
+          static_cast<uint32_t>(p.reduction), "; that is no BNNSLossReductionFunction");
+  problem.loss.reduction = p.reduction;
+  problem.in = read_descriptor(p.i_desc, "i_desc", Use::kInput);
+  problem.out = read_descriptor(p.o_desc, "o_desc", Use::kOutput);
+  check_descriptors(problem);
+  set_rows(problem);
+  read_extra(p, problem);
+}
+
+// By function value; all structures begin with the function.
+using Reader = void (*)(const void* parameters, Problem& problem);
+constexpr Reader kReaders[kLossFunctions] = {
+    nullptr,
+    read_as<BNNSLayerParametersLossSoftmaxCrossEntropy>,
+    read_as<BNNSLayerParametersLossSigmoidCrossEntropy>,
+    read_as<BNNSLayerParametersLossBase>,
+    read_as<BNNSLayerParametersLossHuber>,
+    read_as<BNNSLayerParametersLossYolo>,
+    read_as<BNNSLayerParametersLossBase>,
+    read_as<BNNSLayerParametersLossBase>,
+    read_as<BNNSLayerParametersLossBase>,
+    read_as<BNNSLayerParametersLossBase>,
+    read_as<BNNSLayerParametersLossBase>,
+};
+
+Problem read(const void* parameters) {
+  require(parameters != nullptr, "layer_params is NULL");
+  BNNSLossFunction function;
+  std::memcpy(&function, parameters, sizeof function);
+  Problem problem;
+  problem.loss.row = find_loss(function);
+  require(problem.loss.row != nullptr, "function is ", static_cast<uint32_t>(function),
+          "; that is no BNNSLossFunction");
+  kReaders[function](parameters, problem);
+  return problem;
+}
+
+// ---- Calls ----
+
+bool wanted(const BNNSNDArrayDescriptor* d) {
+  return d != nullptr && d->data != nullptr;
+}
+
+Range floats(const void* data, size_t count) {
+  const auto* begin = static_cast<const char*>(data);
+  return {.begin = begin, .end = begin + count * sizeof(float)};
+}
+
+View line_of(void* data, size_t count, size_t stride) {
+  View view;
+  view.data = data;
+  view.rank = 1;
+  view.extent[0] = view.count = count;
+  view.stride[0] = stride;
+  view.span = 1 + (count - 1) * stride;
+  return view;
+}
+
+class LossFilter final : public Filter {
+ public:
+  LossFilter(const FilterOptions& options, const Problem& problem);
+
+  void apply_loss(const LossForwardArgs& args) override;
+  void apply_loss_backward(const LossBackwardArgs& args) override;
+  void reserve(size_t batch, size_t callers) override;
+  Text plan() const override {
+    static constexpr const char* kReductions[] = {"not reduced", "sum", "weighted mean", "mean",
+                                                  "mean of nonzero weights"};
+    return Text(problem_.loss.row->name, ", ", kReductions[problem_.loss.reduction], ", ",
+                describe(problem_.in));
+  }
+
+ private:
+  template <class Args>
+  LossCall check_inputs(const Args& args) const;
+  void check_weights(size_t batch, const void* weights, size_t size) const;
+  void read_in_delta(const BNNSNDArrayDescriptor& in_delta, size_t stride, LossCall& call) const;
+  View read_out_delta(const LossBackwardArgs& args) const;
+  void check_overlaps(const LossCall& call, const View* out_delta) const;
+  void run(const LossCall& call);
+
+  Problem problem_;
+  std::optional<LossOp> loss_;
+  std::optional<YoloOp> yolo_;
+};
+
+LossFilter::LossFilter(const FilterOptions& options, const Problem& problem)
+    : Filter("a loss filter", options), problem_(problem) {
+  if (problem.is_yolo()) {
+    yolo_.emplace(options.memory, options.threads, problem.yolo, problem.anchor_sizes);
+  } else {
+    loss_.emplace(options.memory, options.threads, problem.loss);
+  }
+  problem_.anchor_sizes = nullptr;
+}
+
+void LossFilter::check_weights(size_t batch, const void* weights, size_t size) const {
+  if (size == 0) return;
+  require(!problem_.is_yolo(), "weights_size is ", size, "; the YOLO loss has no weights");
+  const size_t all = checked_mul(batch, problem_.in.view.count, "batch_size");
+  require(size == 1 || size == batch || size == all, "weights_size is ", size,
+          "; it must be 0, 1, batch_size (", batch,
+          ") or batch_size times the elements of i_desc (", all, ")");
+  require_data(weights, BNNSDataTypeFloat32, "weights");
+}
+
+template <class Args>
+LossCall LossFilter::check_inputs(const Args& args) const {
+  const View& in = problem_.in.view;
+  require_data(args.in, BNNSDataTypeFloat32, "in");
+  require_data(args.labels, BNNSDataTypeFloat32, "labels");
+  require_batch(in, args.batch, args.in_stride, "in_stride");
+  require_batch(in, args.batch, args.labels_stride, "labels_stride");
+  check_weights(args.batch, args.weights, args.weights_size);
+  return {.batch = args.batch,
+          .in = static_cast<const float*>(args.in),
+          .in_stride = args.in_stride,
+          .labels = static_cast<const float*>(args.labels),
+          .labels_stride = args.labels_stride,
+          .weights = static_cast<const float*>(args.weights),
+          .weights_size = args.weights_size,
+          .out = nullptr,
+          .in_delta = {},
+          .in_delta_stride = 0,
+          .accumulate = false,
+          .upstream = 1,
+          .out_delta = {}};
+}
+
+void LossFilter::read_in_delta(const BNNSNDArrayDescriptor& in_delta, size_t stride,
+                               LossCall& call) const {
+  const Descriptor dx = read_delta(in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
+  require_batch(dx.view, call.batch, stride, "in_delta_stride");
+  call.in_delta = dx.view;
+  call.in_delta_stride = stride;
+  call.accumulate = dx.accumulate;
+}
+
+// One value of a reduced loss; else all entries of the batch. A descriptor is of one sample, or of
+// the whole batch.
+View LossFilter::read_out_delta(const LossBackwardArgs& args) const {
+  require(args.out_delta != nullptr, "out_delta is NULL");
+  const size_t n = problem_.in.view.count, batch = args.batch;
+  const Descriptor dy = read_descriptor(*args.out_delta, "out_delta", Use::kInput);
+  require_plain_layout(dy, "out_delta");
+  require(dy.view.is_float(), "out_delta.data_type is ", dy.type->name, "; gradients are Float32");
+  require_data(dy.view.data, BNNSDataTypeFloat32, "out_delta");
+  const size_t count = dy.view.count;
+  if (problem_.loss.reduced()) {
+    if (count != 1) fail("out_delta is ", describe(dy), "; a reduced loss is one value");
+    return line_of(dy.view.data, 1, 1);
+  }
+  if (problem_.loss.row->family == LossFamily::kElement) {
+    if (count != n && batch > 1 && count == checked_mul(batch, n, "batch_size"))
+      return collapsed(dy.view);
+    if (count != n) {
+      fail("out_delta is ", describe(dy), ", but i_desc is ", describe(problem_.in),
+           "; they must have the same number of elements");
+    }
+    require_batch(dy.view, batch, args.out_delta_stride, "out_delta_stride");
+    return batched(dy.view, dy.view.data, batch, args.out_delta_stride);
+  }
+  if (count != 1 && count != batch && count != problem_.out.view.count) {
+    fail("out_delta is ", describe(dy), "; the loss has one value per sample: it must have 1, ",
+         "batch_size (", batch, ") or as many elements as o_desc");
+  }
+  const View one = line_of(dy.view.data, 1, 1);
+  const size_t packed = count == batch ? dy.view.inner_stride() : 1;
+  const size_t step = args.out_delta_stride == 0 ? packed : args.out_delta_stride;
+  require_batch(one, batch, step, "out_delta_stride");
+  return line_of(dy.view.data, batch, step);
+}
+
+// What is written must not overlap anything else: inputs would change under the computation.
+void LossFilter::check_overlaps(const LossCall& call, const View* out_delta) const {
+  struct Named {
+    Range range;
+    const char* name;
+  };
+  const View& in = problem_.in.view;
+  Named written[2], read[4];
+  size_t writes = 0, reads = 0;
+  const size_t entries = problem_.loss.reduced() ? 1 : problem_.loss.entries(call.batch);
+  if (call.out != nullptr) written[writes++] = {floats(call.out, entries), "out"};
+  if (call.in_delta.data != nullptr) {
+    written[writes++] = {
+        range_of(call.in_delta, call.in_delta.data, call.batch, call.in_delta_stride), "in_delta"};
+  }
+  read[reads++] = {range_of(in, call.in, call.batch, call.in_stride), "in"};
+  read[reads++] = {range_of(in, call.labels, call.batch, call.labels_stride), "labels"};
+  if (call.weights_size > 0) read[reads++] = {floats(call.weights, call.weights_size), "weights"};
+  if (out_delta != nullptr) read[reads++] = {floats(out_delta->data, out_delta->span), "out_delta"};
+  for (size_t w = 0; w < writes; ++w) {
+    for (size_t r = 0; r < reads; ++r)
+      require_apart(written[w].range, written[w].name, read[r].range, read[r].name);
+  }
+  if (writes == 2)
+    require_apart(written[0].range, written[0].name, written[1].range, written[1].name);
+}
+
+void LossFilter::apply_loss(const LossForwardArgs& args) {
+  if (args.batch == 0) return;
+  LossCall call = check_inputs(args);
+  require_data(args.out, BNNSDataTypeFloat32, "out");
+  call.out = static_cast<float*>(args.out);
+  if (wanted(args.in_delta)) read_in_delta(*args.in_delta, args.in_delta_stride, call);
+  check_overlaps(call, nullptr);
+  run(call);
+}
+
+void LossFilter::apply_loss_backward(const LossBackwardArgs& args) {
+  require(args.in_delta != nullptr, "in_delta is NULL");
+  if (args.batch == 0 || !wanted(args.in_delta)) return;
+  LossCall call = check_inputs(args);
+  read_in_delta(*args.in_delta, args.in_delta_stride, call);
+  const View upstream = read_out_delta(args);
+  check_overlaps(call, &upstream);
+  if (problem_.loss.reduced()) {
+    call.upstream = *static_cast<const float*>(upstream.data);
+  } else {
+    call.out_delta = upstream;
+  }
+  run(call);
+}
+
+void LossFilter::run(const LossCall& call) {
+  if (yolo_) return yolo_->run(call);
+  loss_->run(call);
+}
+
+void LossFilter::reserve(size_t batch, size_t callers) {
+  Filter::reserve(batch, callers);
+  if (loss_) loss_->reserve(callers);
+}
+
+}  // namespace
+
+BNNSFilter make_loss_filter(const void* parameters, const BNNSFilterParameters* filter_parameters) {
+  const Problem problem = read(parameters);
+  return make_filter<LossFilter>(FilterOptions(filter_parameters), problem);
+}
+
+}  // namespace bnns::impl
