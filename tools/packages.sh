@@ -14,11 +14,13 @@ need_packages() {
   [ ${#missing[@]} -eq 0 ] && return
   local sudo=
   if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || stop "packages are missing and there is no sudo; as root: apt-get install ${missing[*]}"
+    command -v sudo >/dev/null ||
+      stop "packages are missing and there is no sudo; as root: apt-get install ${missing[*]}"
     sudo=sudo
   fi
   say "Installing packages: ${missing[*]}"
   $sudo apt-get update -qq || stop "apt-get update failed; is the network reachable?"
-  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+  $sudo env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
     stop "could not install: ${missing[*]}"
 }

@@ -222,6 +222,7 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
   require_float(problem_.in, "i_desc");
   require_float(problem_.weights, "w_desc");
   require_float(problem_.out, "o_desc");
+  if (problem_.has_bias) require_float(problem_.bias, "bias");
   require(args.out_delta != nullptr, "out_delta is NULL");
   const ActivationRow& row = *problem_.activation;
   if (want_weights) require_data(args.in, BNNSDataTypeFloat32, "in");

@@ -69,7 +69,9 @@ check "install: include holds nothing but openbnns" only_own_include_folder
 soname() { readelf -d "$library" | grep 'SONAME.*\[libopenbnns\.so\.0\]'; }
 check "install: SONAME is libopenbnns.so.0" soname
 
-no_path_of_the_build() { ! grep -rlF -e "$build" -e "$source" -e "$work/first" "$libdir/cmake" "$libdir/pkgconfig"; }
+no_path_of_the_build() {
+  ! grep -rlF -e "$build" -e "$source" -e "$work/first" "$libdir/cmake" "$libdir/pkgconfig"
+}
 check "install: package files name no folder of this machine" no_path_of_the_build
 
 exports() {

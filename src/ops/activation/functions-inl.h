@@ -53,6 +53,11 @@ HWY_INLINE V TanhSlope(V x) {
   return hn::Mul(Set(4), SigmoidSlope(hn::Add(x, x)));
 }
 
+// Slopes are constant far out; bounding x there keeps 0 * infinity away. NaN stays.
+HWY_INLINE V Bounded(V x) {
+  return AtLeast(D(), AtMost(D(), x, 1e9f), -1e9f);
+}
+
 struct Identity {
   static HWY_INLINE V forward(V x, const P&) { return x; }
   static HWY_INLINE V from_input(V, V dy, const P&) { return dy; }
@@ -163,7 +168,8 @@ struct GeluApproximation {
     return hn::Mul(Set(2 * p.alpha), cubic);
   }
   static HWY_INLINE V forward(V x, const P& p) { return hn::Mul(x, Sigmoid(D(), twice_u(x, p))); }
-  static HWY_INLINE V from_input(V x, V dy, const P& p) {
+  static HWY_INLINE V from_input(V given, V dy, const P& p) {
+    const V x = Bounded(given);
     const V u2 = twice_u(x, p);
     const V slope_u2 =
         hn::Mul(Set(2 * p.alpha), hn::MulAdd(Set(3 * p.beta), hn::Mul(x, x), Set(1)));
@@ -291,7 +297,7 @@ struct TanhShrink {
   }
   // Solves x - tanh x = |y|: three steps of Newton from these starts leave 1e-9.
   static HWY_INLINE V from_output(V y, V dy, const P& p) {
-    const V target = hn::Abs(y);
+    const V target = AtMost(D(), hn::Abs(y), 1e9f);  // the slope is 1 long before
     const V root = CubeRoot(hn::Mul(Set(3), target));
     V x = hn::IfThenElse(hn::Lt(target, Set(1)), hn::MulAdd(hn::Mul(Set(0.2f), target), root, root),
                          hn::Add(target, Set(1)));
@@ -339,7 +345,7 @@ template <int kThousandths>
 struct SigmoidWeighted {
   static constexpr float kRate = kThousandths / 1000.0f;
   static HWY_INLINE V slope(V x) {
-    const V kx = hn::Mul(Set(kRate), x);
+    const V kx = hn::Mul(Set(kRate), Bounded(x));
     return hn::MulAdd(kx, SigmoidSlope(kx), Sigmoid(D(), kx));
   }
   static HWY_INLINE V forward(V x, const P&) {
@@ -357,11 +363,12 @@ struct GeluApproximationSigmoid : SigmoidWeighted<1702> {
   // Solves x s(1.702 x) = y: a parabola through the minimum, or y + 0.1, starts Newton so close
   // that four steps leave 1e-12.
   static HWY_INLINE V from_output(V y, V dy, const P& p) {
-    const V above = hn::Max(hn::Sub(y, Set(kMinimum)), Zero());
+    const V target = Bounded(y);
+    const V above = hn::Max(hn::Sub(target, Set(kMinimum)), Zero());
     const V parabola = hn::Add(Set(kArgmin), hn::Sqrt(hn::Mul(above, Set(kTwoOverCurvature))));
-    V x = hn::IfThenElse(hn::Lt(y, Zero()), parabola, hn::Add(y, Set(0.1f)));
+    V x = hn::IfThenElse(hn::Lt(target, Zero()), parabola, hn::Add(target, Set(0.1f)));
     for (int step = 0; step < 4; ++step) {
-      const V move = hn::Div(hn::Sub(forward(x, p), y), hn::Max(slope(x), Set(1e-6f)));
+      const V move = hn::Div(hn::Sub(forward(x, p), target), hn::Max(slope(x), Set(1e-6f)));
       x = hn::Max(hn::Sub(x, move), Set(kArgmin));
     }
     return hn::IfThenElse(hn::IsNaN(y), y, hn::Mul(dy, slope(x)));
