@@ -4,6 +4,8 @@
 #include <openbnns/bnns.h>
 #include <openbnns/openbnns.h>
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "workloads.h"
@@ -74,6 +76,8 @@ class Ours final : public Peer {
 
   void activation(const Activation& p, Rows& rows) override;
   void fully_connected(const FullyConnected& p, Rows& rows) override;
+  void loss(const Loss& p, Rows& rows) override;
+  void optimizer(const Optimizer& p, Rows& rows) override;
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {
@@ -152,6 +156,104 @@ void Ours::fully_connected(const FullyConnected& p, Rows& rows) {
         forward(client);
         backward(true, true);
       }));
+}
+
+constexpr BNNSLossFunction kLossFunctions[] = {  // in the order of LossFunction
+    BNNSLossFunctionSoftmaxCrossEntropy, BNNSLossFunctionSigmoidCrossEntropy,
+    BNNSLossFunctionMeanSquareError, BNNSLossFunctionHuber};
+
+void Ours::loss(const Loss& p, Rows& rows) {
+  // The parameters of the four losses begin alike and end in one number: delta or smoothing.
+  const BNNSLayerParametersLossHuber layer{
+      .function = kLossFunctions[size_t(p.function)],
+      .i_desc = vector(p.width, nullptr),
+      .o_desc = vector(1, nullptr),
+      .reduction = BNNSLossReductionMean,
+      .huber_delta = p.function == LossFunction::kHuber ? Loss::kHuberDelta : 0};
+  const BNNSFilterParameters settings = parameters(0);
+  const Filter filter = own(BNNSFilterCreateLayerLoss(&layer, &settings));
+  const float *in = p.in.data(), *labels = p.labels.data();
+  const size_t count = p.count, n = p.width;
+  const auto out = buffer(1), delta = buffer(count * n);
+  BNNSNDArrayDescriptor in_delta = vector(n, delta->data());
+  rows.add("fwd+bwd", entry("ours", {{"out", out}, {"in_delta", delta}}, [=]() mutable {
+             require_success(BNNSLossFilterApplyBatch(filter.get(), count, in, n, labels, n,
+                                                      nullptr, 0, out->data(), &in_delta, n));
+           }));
+}
+
+// Parameters, gradients and state, each as descriptors of consecutive tensors and as the arrays of
+// pointers that a step takes.
+class Training {
+ public:
+  Training(const Optimizer& p, const BNNSFilterParameters& settings)
+      : algorithm_(p.algorithm), tensors_(p.tensors), settings_(settings) {
+    for (size_t role = 0; role < std::size(memory_); ++role) {
+      memory_[role] = buffer(p.start.size());
+      for (size_t t = 0; t < tensors_; ++t) {
+        descriptors_.push_back(vector(p.size, memory_[role]->data() + t * p.size));
+      }
+    }
+    std::copy_n(p.start.data(), p.start.size(), memory_[0]->data());
+    std::copy_n(p.gradient.data(), p.gradient.size(), memory_[1]->data());
+    for (BNNSNDArrayDescriptor& d : descriptors_) pointers_.push_back(&d);
+    gradients_.assign(pointers_.begin() + ptrdiff_t(tensors_),
+                      pointers_.begin() + ptrdiff_t(2 * tensors_));
+  }
+
+  void step() {
+    ++steps_;
+    if (algorithm_ == Algorithm::kMomentum) {
+      const BNNSOptimizerSGDMomentumFields fields{.learning_rate = float(Optimizer::kRate),
+                                                  .momentum = float(Optimizer::kMomentum),
+                                                  .gradient_scale = 1,
+                                                  .sgd_momentum_variant = BNNSSGDMomentumVariant1};
+      return call(BNNSOptimizerFunctionSGDMomentum, &fields);
+    }
+    const bool decays = algorithm_ == Algorithm::kAdamW;
+    // Here epsilon is added to the uncorrected root; scaled, it means what it means to the others.
+    const double correction = std::sqrt(1 - std::pow(Optimizer::kBeta2, steps_));
+    const BNNSOptimizerAdamFields fields{
+        .learning_rate = float(Optimizer::kRate),
+        .beta1 = float(Optimizer::kBeta1),
+        .beta2 = float(Optimizer::kBeta2),
+        .time_step = float(steps_),
+        .epsilon = float(Optimizer::kEpsilon * correction),
+        .gradient_scale = 1,
+        .regularization_scale = decays ? float(Optimizer::kDecay) : 0};
+    call(decays ? BNNSOptimizerFunctionAdamW : BNNSOptimizerFunctionAdam, &fields);
+  }
+
+  std::vector<Result> first_two_steps() {
+    step();
+    Optimizer::reverse(memory_[1]->data(), memory_[1]->size());
+    step();
+    return {{.tensor = "parameters", .value = memory_[0]->copy()}};
+  }
+
+ private:
+  void call(BNNSOptimizerFunction function, const void* fields) {
+    require_success(BNNSOptimizerStep(function, fields, tensors_, pointers_.data(),
+                                      gradients_.data(), pointers_.data() + 2 * tensors_,
+                                      &settings_));
+  }
+
+  Algorithm algorithm_;
+  size_t tensors_;
+  BNNSFilterParameters settings_;
+  std::shared_ptr<Buffer> memory_[4];  // parameters, gradients, two states
+  std::vector<BNNSNDArrayDescriptor> descriptors_;
+  std::vector<BNNSNDArrayDescriptor*> pointers_;
+  std::vector<const BNNSNDArrayDescriptor*> gradients_;
+  double steps_ = 0;
+};
+
+void Ours::optimizer(const Optimizer& p, Rows& rows) {
+  const auto training = std::make_shared<Training>(p, parameters(0));
+  rows.add("step", {.who = "ours",
+                    .run = repeated([=] { training->step(); }),
+                    .results = [=] { return training->first_two_steps(); },
+                    .note = ""});
 }
 
 }  // namespace

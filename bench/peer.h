@@ -12,6 +12,8 @@ namespace bench {
 
 struct Activation;
 struct FullyConnected;
+struct Loss;
+struct Optimizer;
 
 class Peer {
  public:
@@ -19,6 +21,8 @@ class Peer {
   virtual std::string describe() const = 0;  // name, version, and the settings it runs with
   virtual void activation(const Activation&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
+  virtual void loss(const Loss&, Rows&) {}
+  virtual void optimizer(const Optimizer&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

@@ -5,34 +5,16 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <c10/core/InferenceMode.h>
 #include <torch/csrc/api/include/torch/version.h>
 
 #include <array>
 
+#include "torch_entry.h"
 #include "workloads.h"
 
 namespace bench {
 namespace {
 using at::Tensor;
-
-Tensor view(const Buffer& buffer, at::IntArrayRef sizes) {
-  return at::from_blob(buffer.data(), sizes, at::kFloat);
-}
-
-Result to_result(const char* tensor, const Tensor& value) {
-  const Tensor dense = value.contiguous();
-  const float* data = dense.data_ptr<float>();
-  return {.tensor = tensor, .value = {data, data + dense.numel()}};
-}
-
-template <class F>
-std::function<void(long)> without_autograd(F call) {
-  return [call](long n) mutable {
-    c10::InferenceMode guard;
-    for (long i = 0; i < n; ++i) call();
-  };
-}
 
 // `call` returns an array of the tensors named.
 template <size_t N, class F>
@@ -47,27 +29,6 @@ Entry fresh(const char* (&&names)[N], F call) {
                 const std::array<Tensor, N> values = call();
                 std::vector<Result> results;
                 for (size_t i = 0; i < N; ++i) results.push_back(to_result(list[i], values[i]));
-                return results;
-              },
-          .note = ""};
-}
-
-struct Named {
-  const char* tensor;
-  Tensor value;
-};
-
-// `call` writes the tensors given.
-template <class F>
-Entry into(std::vector<Named> outputs, F call) {
-  return {.who = "torch-out",
-          .run = without_autograd(call),
-          .results =
-              [call, outputs]() mutable {
-                c10::InferenceMode guard;
-                call();
-                std::vector<Result> results;
-                for (const Named& o : outputs) results.push_back(to_result(o.tensor, o.value));
                 return results;
               },
           .note = ""};
@@ -130,6 +91,8 @@ class Torch final : public Peer {
 
   void activation(const Activation& p, Rows& rows) override;
   void fully_connected(const FullyConnected& p, Rows& rows) override;
+  void loss(const Loss& p, Rows& rows) override { add_torch_loss(p, rows); }
+  void optimizer(const Optimizer& p, Rows& rows) override { add_torch_optimizer(p, rows); }
 };
 
 void Torch::activation(const Activation& p, Rows& rows) {

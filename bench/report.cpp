@@ -123,7 +123,7 @@ void print_row(const Measured& row) {
               row.compute_bound ? "compute" : "memory", row.peak_gflops);
   const Timing* us = ours(row);
   for (const Timing& t : row.timings) {
-    std::printf("  %-16s %12s  +-%4.1f %%  %5.1f %% of roofline", t.who.c_str(),
+    std::printf("  %-20s %12s  +-%4.1f %%  %5.1f %% of roofline", t.who.c_str(),
                 duration(t.median).c_str(), 100 * t.spread / t.median, 100 * t.roofline);
     if (us != nullptr && &t != us) std::printf("  %6.2f x ours", t.median / us->median);
     if (t.disturbed > 0) std::printf("  (%d of %d disturbed)", t.disturbed, t.samples);
@@ -134,14 +134,14 @@ void print_row(const Measured& row) {
 }
 
 void print_summary(const std::vector<Measured>& rows) {
-  std::printf("\n%-40s %12s %12s  %-16s %s\n", "row", "ours", "best peer", "which",
+  std::printf("\n%-40s %12s %12s  %-20s %s\n", "row", "ours", "best peer", "which",
               "best peer / ours");
   double log_sum = 0;
   int count = 0;
   for (const Measured& row : rows) {
     const Timing *us = ours(row), *best = best_peer(row);
     const std::string name = row.family + "/" + row.workload + "/" + row.op;
-    std::printf("%-40s %12s %12s  %-16s", name.c_str(),
+    std::printf("%-40s %12s %12s  %-20s", name.c_str(),
                 us != nullptr ? duration(us->median).c_str() : "-",
                 best != nullptr ? duration(best->median).c_str() : "-",
                 best != nullptr ? best->who.c_str() : "-");

@@ -7,29 +7,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "random.h"
+
 namespace bench {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kActivationError = 4e-6;
-
-// A linear congruential generator with a mixed output: the same numbers on every system.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
-  void fill(const Buffer& buffer, double low, double high) {
-    for (size_t i = 0; i < buffer.size(); ++i)
-      buffer.data()[i] = float(low + (high - low) * next());
-  }
-
- private:
-  double next() {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    const uint64_t mixed = (state_ ^ (state_ >> 29)) * 0xBF58476D1CE4E5B9u;
-    return double(mixed >> 11) * 0x1p-53;
-  }
-  uint64_t state_;
-};
 
 double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
@@ -241,6 +225,7 @@ std::vector<Workload> workloads(bool quick) {
     list.push_back(quick ? activation("activation", f, 1 << 16, "64K", {"fwd", "bwd"})
                          : activation("activation", f, 1 << 20, "1M", {"fwd", "bwd"}));
   }
+  append_training(list, quick);
   return list;
 }
 

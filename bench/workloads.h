@@ -3,6 +3,7 @@
 // that each library able to do it overrides.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,6 +53,42 @@ struct FullyConnected final : Problem {
   Buffer in, weights, bias, out_delta;
 };
 
+enum class LossFunction { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquare, kHuber };
+
+// out = mean loss of in against dense labels, per row (softmax, labels one-hot) or per element;
+// in_delta its gradient. Operation: fwd+bwd.
+struct Loss final : Problem {
+  Loss(LossFunction f, size_t row_count, size_t row_width);
+  void offer(Peer& peer, Rows& rows) const override { peer.loss(*this, rows); }
+  Row row(const std::string& op) const override;
+  size_t terms() const;  // the mean is over so many
+
+  static constexpr float kHuberDelta = 1;
+  LossFunction function;
+  size_t count, width;
+  Buffer in, labels;
+  std::vector<int64_t> classes;  // where each row of one-hot labels has its 1
+};
+
+enum class Algorithm { kAdam, kAdamW, kMomentum };
+
+// Steps that update parameters in place. Everybody starts from `start` with zero state; compared
+// are the parameters after one step with `gradient` and one with `gradient` in reverse order, so
+// that the state of the first shows. Operation: step.
+struct Optimizer final : Problem {
+  Optimizer(Algorithm a, size_t tensor_count, size_t tensor_size);
+  void offer(Peer& peer, Rows& rows) const override { peer.optimizer(*this, rows); }
+  Row row(const std::string& op) const override;
+  // The gradient of the second step, into a gradient that holds the first.
+  static void reverse(float* gradient, size_t n);
+
+  static constexpr double kRate = 0.1, kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
+  static constexpr double kDecay = 0.01, kMomentum = 0.9;
+  Algorithm algorithm;
+  size_t tensors, size;
+  Buffer start, gradient;  // the tensors one after the other
+};
+
 struct Workload {
   std::string family, name;
   std::vector<std::string> ops;
@@ -59,5 +96,8 @@ struct Workload {
 };
 
 std::vector<Workload> workloads(bool quick);
+
+// The families loss and optimizer.
+void append_training(std::vector<Workload>& list, bool quick);
 
 }  // namespace bench
