@@ -1,0 +1,91 @@
+// Functions on arrays that need no layer: copies, transposition, clipping, norms.
+#ifndef OPENBNNS_FUNCTIONS_HPP
+#define OPENBNNS_FUNCTIONS_HPP
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "layers/activation.hpp"
+#include "optimizer.hpp"
+
+namespace bnns {
+
+namespace detail {
+
+inline void check_apply(int status, const char* operation) {
+  check(status, Error::Code::layer_apply_fail, operation);
+}
+
+}  // namespace detail
+
+// Converts layout, strides and data type.
+inline void copy(const Descriptor& source, Descriptor destination,
+                 const std::optional<FilterParameters>& filter_parameters = std::nullopt) {
+  const detail::NativeFilterParameters native(filter_parameters);
+  detail::check_apply(BNNSCopy(&destination, &source, native.get()), "copy");
+}
+
+inline void transpose(const Descriptor& input, Descriptor output, std::size_t first_transpose_axis,
+                      std::size_t second_transpose_axis,
+                      const std::optional<FilterParameters>& filter_parameters = std::nullopt) {
+  const detail::NativeFilterParameters native(filter_parameters);
+  detail::check_apply(
+      BNNSTranspose(&output, &input, first_transpose_axis, second_transpose_axis, native.get()),
+      "transpose");
+}
+
+inline void clip(float lower, float upper, const Descriptor& input, Descriptor output) {
+  detail::check_apply(BNNSClipByValue(&output, &input, lower, upper), "clip");
+}
+
+// No axes: one norm over all of them.
+inline void clip_by_norm(float threshold, const Descriptor& input, Descriptor output,
+                         const std::vector<std::size_t>& axes = {}) {
+  detail::check_apply(
+      BNNSClipByNorm(&output, &input, threshold, detail::axis_flags(axes, "clip_by_norm")),
+      "clip_by_norm");
+}
+
+// A global_norm of 0 is computed from all inputs.
+inline void clip_by_global_norm(float threshold, DescriptorList inputs, DescriptorList outputs,
+                                float global_norm = 0) {
+  detail::require(inputs.size() == outputs.size(), Error::Code::invalid_argument,
+                  "clip_by_global_norm", "there are not as many outputs as inputs");
+  auto from = detail::pointers_to<const BNNSNDArrayDescriptor*>(inputs);
+  auto to = detail::pointers_to<BNNSNDArrayDescriptor*>(outputs);
+  detail::check_apply(
+      BNNSClipByGlobalNorm(to.data(), from.data(), from.size(), threshold, global_norm),
+      "clip_by_global_norm");
+}
+
+// The Euclidean norm over the axes; none: over all.
+inline void compute_norm(const Descriptor& input, Descriptor output,
+                         const std::vector<std::size_t>& axes = {}) {
+  detail::check_apply(
+      BNNSComputeNorm(&output, &input, BNNSL2Norm, detail::axis_flags(axes, "compute_norm")),
+      "compute_norm");
+}
+
+inline void compute_norm_backward(const Descriptor& input, const Descriptor& output,
+                                  const std::vector<std::size_t>& axes,
+                                  const Descriptor& output_gradient, Descriptor input_gradient) {
+  constexpr const char* kOperation = "compute_norm_backward";
+  detail::require_data(input, kOperation, "input");
+  detail::require_data(output, kOperation, "output");
+  detail::check_apply(
+      BNNSComputeNormBackward(input.data, &input_gradient, output.data, &output_gradient,
+                              BNNSL2Norm, detail::axis_flags(axes, kOperation)),
+      kOperation);
+}
+
+// In bytes, gaps included.
+inline std::size_t data_size(const Descriptor& descriptor) {
+  const std::size_t size = BNNSNDArrayGetDataSize(&descriptor);
+  detail::check_apply(size == 0 ? -1 : 0, "data_size");
+  return size;
+}
+
+}  // namespace bnns
+
+#endif
