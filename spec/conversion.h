@@ -56,20 +56,6 @@ inline Case conversion_case(BNNSDataType from, BNNSDataType to, const Shape& in,
   return c;
 }
 
-inline void add_conversion(Suite& suite) {
-  for (const TypeRow& from : kTypes) {
-    for (const TypeRow& to : kTypes) {
-      if (from.kind == Kind::kIndexed || to.kind == Kind::kIndexed) continue;
-      suite.cases.push_back(
-          conversion_case(from.type, to.type, vector_of(131), vector_of(131), false));
-      suite.cases.push_back(
-          conversion_case(from.type, to.type, image(7, 3, 5), image(7, 3, 5), true));
-    }
-  }
-  suite.cases.push_back(
-      conversion_case(BNNSDataTypeFloat32, BNNSDataTypeInt8, vector_of(105), image(7, 3, 5), true));
-}
-
 struct IntegerLinear {
   std::vector<int32_t> scale, offset, shift;  // one entry, or one per channel
 
@@ -134,6 +120,21 @@ inline void add_integer_activation(Suite& suite) {
   for (const Shape& shape : {vector_of(67), image(7, 3, 5)})
     for (bool per_channel : {false, true})
       suite.cases.push_back(integer_linear_case(shape, per_channel));
+}
+
+inline void add_conversion(Suite& suite) {
+  for (const TypeRow& from : kTypes) {
+    for (const TypeRow& to : kTypes) {
+      if (from.kind == Kind::kIndexed || to.kind == Kind::kIndexed) continue;
+      suite.cases.push_back(
+          conversion_case(from.type, to.type, vector_of(131), vector_of(131), false));
+      suite.cases.push_back(
+          conversion_case(from.type, to.type, image(7, 3, 5), image(7, 3, 5), true));
+    }
+  }
+  suite.cases.push_back(
+      conversion_case(BNNSDataTypeFloat32, BNNSDataTypeInt8, vector_of(105), image(7, 3, 5), true));
+  add_integer_activation(suite);
 }
 
 }  // namespace spec
