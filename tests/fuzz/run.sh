@@ -22,8 +22,8 @@ fi
 
 passed=0
 failed=0
-for target in activation fully_connected copy legacy calls; do
-  program=$build/tests/fuzz/fuzz_$target
+for program in "$build"/tests/fuzz/fuzz_*; do
+  target=${program##*/fuzz_}
   log=$work/$target.log
   mkdir -p "$work/$target" "$work/findings"
   corpus=()

@@ -9,11 +9,13 @@
 
 #include "openbnns/openbnns.h"
 #include "sanitizers.h"
-#include "workload.h"
+#include "small_workloads.h"
 
 namespace {
 
+using test::LossWorkload;
 using test::Results;
+using test::UnaryWorkload;
 using test::Workload;
 
 constexpr size_t kCallers = 8;
@@ -66,14 +68,14 @@ void apply_from_many_threads(const Workload& w, size_t threads, int applies) {
 
 class OneFilter : public testing::TestWithParam<size_t> {
  protected:
-  OneFilter() : workload_(std::move(test::small_workloads()[GetParam()])) {}
-  const Workload workload_;
+  OneFilter() : workload_(test::small_workload(GetParam())) {}
+  const std::unique_ptr<Workload> workload_;
 };
 
 TEST_P(OneFilter, EightThreadsAtOnce) {
   // Ten thousand of the small ones; the larger ones take their share of time with fewer.
-  const int applies = workload_.batch() > 100 ? kApplies / 20 : kApplies;
-  apply_from_many_threads(workload_, 1, applies);
+  const int applies = workload_->batch() > 100 ? kApplies / 20 : kApplies;
+  apply_from_many_threads(*workload_, 1, applies);
 }
 
 std::string case_name(const testing::TestParamInfo<size_t>& info) {
@@ -84,12 +86,16 @@ INSTANTIATE_TEST_SUITE_P(Concurrency, OneFilter,
                          testing::Range(size_t{0}, test::small_workloads().size()), case_name);
 
 // Large enough that every op splits its work; no larger under a sanitizer.
-std::vector<Workload> large_workloads() {
+test::Workloads large_workloads() {
   constexpr size_t kValues = test::kSanitized ? 250003 : 1000003;
-  std::vector<Workload> all;
+  test::Workloads all;
+  const auto add = [&](UnaryWorkload&& w) -> UnaryWorkload& {
+    all.push_back(std::make_unique<UnaryWorkload>(std::move(w)));
+    return static_cast<UnaryWorkload&>(*all.back());
+  };
   const auto activation = [&](const char* name, BNNSActivationFunction f,
-                              const BNNSNDArrayDescriptor& like, size_t batch) -> Workload& {
-    return all.emplace_back(Workload::activation(name, f, like, batch));
+                              const BNNSNDArrayDescriptor& like, size_t batch) -> UnaryWorkload& {
+    return add(UnaryWorkload::activation(name, f, like, batch));
   };
   const BNNSNDArrayDescriptor image = test::kSanitized
                                           ? test::array(BNNSDataLayoutImageCHW, {31, 23, 17})
@@ -101,14 +107,14 @@ std::vector<Workload> large_workloads() {
   activation("softmax of rows", BNNSActivationFunctionSoftmax, image, 2);
   activation("softmax of columns", BNNSActivationFunctionSoftmax, image, 2).set_axes(2);
   activation("softmax of channels", BNNSActivationFunctionLogSoftmax, image, 2).set_axes(4);
-  all.push_back(Workload::activation("halves", BNNSActivationFunctionSigmoid, test::vector(200001),
-                                     2, BNNSDataTypeFloat16));
-  all.push_back(Workload::activation("integers", BNNSActivationFunctionIntegerLinearSaturate,
-                                     test::vector(200001), 2, BNNSDataTypeInt8, BNNSDataTypeInt16));
+  add(UnaryWorkload::activation("halves", BNNSActivationFunctionSigmoid, test::vector(200001), 2,
+                                BNNSDataTypeFloat16));
+  add(UnaryWorkload::activation("integers", BNNSActivationFunctionIntegerLinearSaturate,
+                                test::vector(200001), 2, BNNSDataTypeInt8, BNNSDataTypeInt16));
   constexpr size_t kIn = test::kSanitized ? 100 : 300, kOut = test::kSanitized ? 120 : 500;
   const auto matrix = [&](const char* name, BNNSActivationFunction f, bool client,
-                          const Workload::Types& types, size_t inner_stride = 1) {
-    all.push_back(Workload::fully_connected(name, kIn, kOut, 70, f, client, types, inner_stride));
+                          const UnaryWorkload::Types& types, size_t inner_stride = 1) {
+    add(UnaryWorkload::fully_connected(name, kIn, kOut, 70, f, client, types, inner_stride));
   };
   constexpr auto kHalf = BNNSDataTypeFloat16;
   matrix("fully connected", BNNSActivationFunctionIdentity, false, {});
@@ -117,11 +123,21 @@ std::vector<Workload> large_workloads() {
   matrix("fully connected, strided", BNNSActivationFunctionRectifiedLinear, true, {}, 3);
   matrix("fully connected, halves", BNNSActivationFunctionIdentity, true,
          {.in = kHalf, .weights = kHalf, .bias = kHalf, .out = kHalf});
+  const auto loss = [&](const char* name, BNNSLossFunction function,
+                        BNNSLossReductionFunction reduction, size_t size, size_t batch) {
+    all.push_back(std::make_unique<LossWorkload>(name, function, reduction, size, batch));
+  };
+  loss("softmax cross entropy", BNNSLossFunctionSoftmaxCrossEntropy, BNNSLossReductionMean, 1000,
+       test::kSanitized ? 60 : 300);
+  loss("sigmoid cross entropy", BNNSLossFunctionSigmoidCrossEntropy, BNNSLossReductionSum, kValues,
+       1);
+  loss("hinge, unreduced", BNNSLossFunctionHinge, BNNSLossReductionNone, 1001, 200);
   return all;
 }
 
 TEST(AnyNumberOfThreads, GivesTheSameBits) {
-  for (const Workload& w : large_workloads()) {
+  for (const auto& workload : large_workloads()) {
+    const Workload& w = *workload;
     const Results right = run_once(w, 1);
     for (size_t threads : {2, 3, 8}) {
       const int rounds = test::kSanitized ? 1 : 5;
@@ -133,15 +149,16 @@ TEST(AnyNumberOfThreads, GivesTheSameBits) {
 
 // Callers that each want several threads: one gets the workers, the others run serially.
 TEST(AnyNumberOfThreads, AlsoFromManyCallers) {
-  for (const Workload& w : large_workloads()) {
+  for (const auto& workload : large_workloads()) {
+    const Workload& w = *workload;
     apply_from_many_threads(w, 3, test::kSanitized ? 1 : 4);
   }
 }
 
 // The client changes the slope between calls; all threads read the new one.
 TEST(Concurrency, ASlopeSetThroughItsPointer) {
-  Workload w = Workload::activation("leaky", BNNSActivationFunctionLeakyRectifiedLinear,
-                                    test::vector(700), 2);
+  UnaryWorkload w = UnaryWorkload::activation("leaky", BNNSActivationFunctionLeakyRectifiedLinear,
+                                              test::vector(700), 2);
   w.use_client_pointer();
   const Results before = run_once(w, 1);
   BNNSFilter filter = w.create(1);
@@ -157,16 +174,16 @@ TEST(Concurrency, ASlopeSetThroughItsPointer) {
 
 // Filters are made and destroyed by all threads while others work.
 TEST(Concurrency, CreationAndDestruction) {
-  const std::vector<Workload> all = test::small_workloads();
+  const test::Workloads all = test::small_workloads();
   std::vector<Results> right;
-  for (const Workload& w : all) right.push_back(run_once(w, 1));
+  for (const auto& w : all) right.push_back(run_once(*w, 1));
   std::atomic<size_t> differences{0};
   std::vector<std::thread> threads;
   for (size_t t = 0; t < kCallers; ++t) {
     threads.emplace_back([&, t] {
       for (size_t i = 0; i < (test::kSanitized ? 48 : 2000); ++i) {
         const size_t k = (i + t) % all.size();
-        differences += !(run_once(all[k], 1 + i % 3) == right[k]);
+        differences += !(run_once(*all[k], 1 + i % 3) == right[k]);
       }
     });
   }

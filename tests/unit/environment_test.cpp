@@ -12,11 +12,12 @@
 #include "child.h"
 #include "openbnns/openbnns.h"
 #include "sanitizers.h"
-#include "workload.h"
+#include "unary_workload.h"
 
 namespace {
 
 using test::Results;
+using test::UnaryWorkload;
 using test::Workload;
 
 constexpr size_t kMaxThreads = 256;
@@ -32,14 +33,14 @@ size_t count_tasks() {
 }
 
 // Large enough to be worth threads.
-Workload large() {
-  return Workload::activation("tanh", BNNSActivationFunctionTanh, test::vector(1000000), 1);
+UnaryWorkload large() {
+  return UnaryWorkload::activation("tanh", BNNSActivationFunctionTanh, test::vector(1000000), 1);
 }
 
 // "threads target tasks": the defaults, and how many threads there are after a large apply.
 int print_choices() {
   if (!test::kSanitized) {
-    const Workload w = large();
+    const UnaryWorkload w = large();
     Results r = w.make_results();
     BNNSFilter filter = w.create(0);
     if (filter == nullptr || w.forward(filter, r) != 0) return 1;
@@ -120,7 +121,7 @@ TEST(Threads, DefaultCanBeSetAndRestored) {
 }
 
 TEST(Threads, FilterParametersHaveTheSameLimit) {
-  const Workload w = large();
+  const UnaryWorkload w = large();
   BNNSFilter filter = w.create(kMaxThreads);
   EXPECT_NE(filter, nullptr) << OpenBNNSGetLastError();
   BNNSFilterDestroy(filter);
@@ -187,8 +188,8 @@ Results run(const Workload& w, BNNSFilter filter) {
 
 // Targets differ in the order of sums or in fused rounding, which shows whose kernels have run.
 TEST(Target, FiltersKeepTheirs) {
-  const Workload w =
-      Workload::fully_connected("product", 311, 97, 13, BNNSActivationFunctionTanh, false, {});
+  const UnaryWorkload w =
+      UnaryWorkload::fully_connected("product", 311, 97, 13, BNNSActivationFunctionTanh, false, {});
   const std::vector<std::string> names = supported();
   std::vector<BNNSFilter> filters;
   std::vector<Results> right;

@@ -11,13 +11,14 @@
 #include "hooks.h"
 #include "malloc_counter.h"
 #include "sanitizers.h"
-#include "workload.h"
+#include "small_workloads.h"
 
 namespace {
 
 using test::Hooks;
 using test::MallocCount;
 using test::Results;
+using test::UnaryWorkload;
 using test::Workload;
 
 constexpr unsigned char kCanary = 0xA5;
@@ -45,12 +46,12 @@ Results expected(const Workload& w) {
 
 class EachWorkload : public testing::TestWithParam<size_t> {
  protected:
-  EachWorkload() : workload_(std::move(test::small_workloads()[GetParam()])) { hooks().reset(); }
+  EachWorkload() : workload_(test::small_workload(GetParam())) { hooks().reset(); }
   ~EachWorkload() override {
     EXPECT_EQ(hooks().live(), 0u) << "blocks were not freed";
     EXPECT_EQ(hooks().mistakes(), 0u);
   }
-  const Workload workload_;
+  const std::unique_ptr<Workload> workload_;
 };
 
 std::string case_name(const testing::TestParamInfo<size_t>& info) {
@@ -58,27 +59,27 @@ std::string case_name(const testing::TestParamInfo<size_t>& info) {
 }
 
 TEST_P(EachWorkload, HooksGetEverythingBack) {
-  Results r = workload_.make_results();
-  BNNSFilter filter = create(workload_);
+  Results r = workload_->make_results();
+  BNNSFilter filter = create(*workload_);
   ASSERT_NE(filter, nullptr) << OpenBNNSGetLastError();
   EXPECT_GE(hooks().live(), 1u) << "the filter itself";
-  ASSERT_EQ(workload_.forward(filter, r), 0) << OpenBNNSGetLastError();
-  if (workload_.trainable()) {
-    ASSERT_EQ(workload_.backward(filter, r), 0) << OpenBNNSGetLastError();
+  ASSERT_EQ(workload_->forward(filter, r), 0) << OpenBNNSGetLastError();
+  if (workload_->trainable()) {
+    ASSERT_EQ(workload_->backward(filter, r), 0) << OpenBNNSGetLastError();
   }
-  EXPECT_TRUE(r == expected(workload_));
+  EXPECT_TRUE(r == expected(*workload_));
   BNNSFilterDestroy(filter);
   EXPECT_EQ(hooks().live(), 0u);
 }
 
 TEST_P(EachWorkload, NothingComesFromElsewhere) {
   if (test::kSanitized) GTEST_SKIP() << "malloc belongs to the sanitizer";
-  Results r = workload_.make_results();
-  BNNSFilterDestroy(create(workload_));  // what the process sets up once: targets, handles
+  Results r = workload_->make_results();
+  BNNSFilterDestroy(create(*workload_));  // what the process sets up once: targets, handles
   const MallocCount count;
-  BNNSFilter filter = create(workload_);
-  const int forward = workload_.forward(filter, r);
-  const int backward = workload_.trainable() ? workload_.backward(filter, r) : 0;
+  BNNSFilter filter = create(*workload_);
+  const int forward = workload_->forward(filter, r);
+  const int backward = workload_->trainable() ? workload_->backward(filter, r) : 0;
   BNNSFilterDestroy(filter);
   EXPECT_EQ(count.total(), 0u);
   EXPECT_EQ(forward, 0);
@@ -86,11 +87,11 @@ TEST_P(EachWorkload, NothingComesFromElsewhere) {
 }
 
 TEST_P(EachWorkload, NoAllocationAfterTheFirstCall) {
-  Results r = workload_.make_results();
-  BNNSFilter filter = create(workload_);
+  Results r = workload_->make_results();
+  BNNSFilter filter = create(*workload_);
   const auto both = [&] {
-    return workload_.forward(filter, r) |
-           (workload_.trainable() ? workload_.backward(filter, r) : 0);
+    return workload_->forward(filter, r) |
+           (workload_->trainable() ? workload_->backward(filter, r) : 0);
   };
   ASSERT_EQ(both(), 0) << OpenBNNSGetLastError();
   const size_t before = hooks().calls();
@@ -104,17 +105,17 @@ TEST_P(EachWorkload, NoAllocationAfterTheFirstCall) {
 }
 
 TEST_P(EachWorkload, ReserveMakesTheFirstCallFree) {
-  Results r = workload_.make_results();
-  BNNSFilter filter = create(workload_);
-  ASSERT_EQ(OpenBNNSFilterReserve(filter, workload_.batch(), 1), 0) << OpenBNNSGetLastError();
+  Results r = workload_->make_results();
+  BNNSFilter filter = create(*workload_);
+  ASSERT_EQ(OpenBNNSFilterReserve(filter, workload_->batch(), 1), 0) << OpenBNNSGetLastError();
   const size_t before = hooks().calls();
   const MallocCount count;
-  int status = workload_.forward(filter, r);
-  if (workload_.trainable()) status |= workload_.backward(filter, r);
+  int status = workload_->forward(filter, r);
+  if (workload_->trainable()) status |= workload_->backward(filter, r);
   EXPECT_EQ(count.total(), 0u);
   EXPECT_EQ(hooks().calls(), before);
   EXPECT_EQ(status, 0);
-  EXPECT_TRUE(r == expected(workload_));
+  EXPECT_TRUE(r == expected(*workload_));
   BNNSFilterDestroy(filter);
 }
 
@@ -160,30 +161,30 @@ bool run_with_failures(const Workload& w, const Results& right, size_t first, si
 }
 
 TEST_P(EachWorkload, AnyOneAllocationMayFail) {
-  const Results right = expected(workload_);
+  const Results right = expected(*workload_);
   size_t n = 1;
-  while (n < 1000 && run_with_failures(workload_, right, n, n)) ++n;
+  while (n < 1000 && run_with_failures(*workload_, right, n, n)) ++n;
   EXPECT_LT(n, 1000u);
   EXPECT_GE(n, 2u) << "no allocation was seen at all";
 }
 
 TEST_P(EachWorkload, AllAllocationsFromOneOnMayFail) {
-  const Results right = expected(workload_);
+  const Results right = expected(*workload_);
   size_t n = 1;
-  while (n < 1000 && run_with_failures(workload_, right, n, SIZE_MAX)) ++n;
+  while (n < 1000 && run_with_failures(*workload_, right, n, SIZE_MAX)) ++n;
   EXPECT_LT(n, 1000u);
 }
 
 TEST_P(EachWorkload, SuccessWithoutABlockIsRefused) {
   hooks().set_mode(Hooks::Mode::kSuccessWithoutBlock);
-  EXPECT_EQ(create(workload_), nullptr);
+  EXPECT_EQ(create(*workload_), nullptr);
   EXPECT_NE(std::string(OpenBNNSGetLastError()).find("alloc_memory returned 0"), std::string::npos)
       << OpenBNNSGetLastError();
 }
 
 TEST_P(EachWorkload, MisalignedBlocksAreRefused) {
   hooks().set_mode(Hooks::Mode::kMisaligned);
-  EXPECT_EQ(create(workload_), nullptr);
+  EXPECT_EQ(create(*workload_), nullptr);
   EXPECT_NE(std::string(OpenBNNSGetLastError()).find("alignment"), std::string::npos)
       << OpenBNNSGetLastError();
 }
@@ -194,16 +195,16 @@ INSTANTIATE_TEST_SUITE_P(Memory, EachWorkload,
 // The counter must see what the library takes without hooks, or the zeros above mean nothing.
 TEST(Memory, TheCounterSeesTheLibrary) {
   if (test::kSanitized) GTEST_SKIP() << "malloc belongs to the sanitizer";
-  const std::vector<Workload> all = test::small_workloads();
-  BNNSFilterDestroy(all[0].create(1));
+  const test::Workloads all = test::small_workloads();
+  BNNSFilterDestroy(all[0]->create(1));
   const MallocCount count;
-  BNNSFilter filter = all[0].create(1);
+  BNNSFilter filter = all[0]->create(1);
   BNNSFilterDestroy(filter);
   EXPECT_EQ(count.total(), 2u) << "one block, allocated and freed";
 }
 
 TEST(Memory, ReserveServesManyCallers) {
-  const Workload w = Workload::fully_connected(
+  const UnaryWorkload w = UnaryWorkload::fully_connected(
       "halves", 40, 30, 5, BNNSActivationFunctionIdentity, true,
       {.in = BNNSDataTypeFloat16, .weights = BNNSDataTypeFloat16, .out = BNNSDataTypeFloat16});
   hooks().reset();
@@ -252,10 +253,10 @@ TEST(Memory, ManyCyclesDoNotGrow) {
   if (test::kSanitized) GTEST_SKIP() << "sanitizers keep freed memory back";
   constexpr int kCycles = 100000;
   constexpr size_t kSlack = size_t{1} << 20;
-  const Workload relu =
-      Workload::activation("relu", BNNSActivationFunctionRectifiedLinear, test::vector(16), 1);
-  const Workload halves = Workload::fully_connected("halves", 8, 8, 1, BNNSActivationFunctionTanh,
-                                                    true, {.weights = BNNSDataTypeFloat16});
+  const UnaryWorkload relu =
+      UnaryWorkload::activation("relu", BNNSActivationFunctionRectifiedLinear, test::vector(16), 1);
+  const UnaryWorkload halves = UnaryWorkload::fully_connected(
+      "halves", 8, 8, 1, BNNSActivationFunctionTanh, true, {.weights = BNNSDataTypeFloat16});
   Results a = relu.make_results(), b = halves.make_results();
   int status = 0;
   const auto cycle = [&](const Workload& w, Results& r) {

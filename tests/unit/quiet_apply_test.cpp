@@ -21,7 +21,7 @@
 #include "malloc_counter.h"
 #include "openbnns/openbnns.h"
 #include "sanitizers.h"
-#include "workload.h"
+#include "small_workloads.h"
 
 namespace {
 
@@ -75,6 +75,7 @@ int pthread_cond_broadcast(pthread_cond_t* c) {
 namespace {
 
 using test::Results;
+using test::UnaryWorkload;
 using test::Workload;
 
 // From here on the process may only write and exit; anything else kills it. False if the system
@@ -100,22 +101,22 @@ bool seccomp_works() {
 
 class QuietApply : public testing::TestWithParam<size_t> {
  protected:
-  QuietApply() : workload_(std::move(test::small_workloads()[GetParam()])) {}
+  QuietApply() : workload_(test::small_workload(GetParam())) {}
   void SetUp() override {
     if (test::kSanitized) GTEST_SKIP() << "sanitizers allocate, lock and call the system";
-    filter_ = workload_.create(1);
+    filter_ = workload_->create(1);
     ASSERT_NE(filter_, nullptr) << OpenBNNSGetLastError();
-    ASSERT_EQ(OpenBNNSFilterReserve(filter_, workload_.batch(), 1), 0) << OpenBNNSGetLastError();
-    results_ = workload_.make_results();
+    ASSERT_EQ(OpenBNNSFilterReserve(filter_, workload_->batch(), 1), 0) << OpenBNNSGetLastError();
+    results_ = workload_->make_results();
   }
   void TearDown() override { BNNSFilterDestroy(filter_); }
 
   int apply() {
-    const int status = workload_.forward(filter_, results_);
-    return status != 0 || !workload_.trainable() ? status : workload_.backward(filter_, results_);
+    const int status = workload_->forward(filter_, results_);
+    return status != 0 || !workload_->trainable() ? status : workload_->backward(filter_, results_);
   }
 
-  const Workload workload_;
+  const std::unique_ptr<Workload> workload_;
   BNNSFilter filter_ = nullptr;
   Results results_;
 };
@@ -152,10 +153,10 @@ INSTANTIATE_TEST_SUITE_P(Workloads, QuietApply,
 // The detectors themselves: creation takes the lock of the handle table and allocates.
 TEST(QuietDetectors, SeeTheLibrary) {
   if (test::kSanitized) GTEST_SKIP();
-  const std::vector<Workload> all = test::small_workloads();
+  const test::Workloads all = test::small_workloads();
   const size_t locks = lock_calls;
   const test::MallocCount count;
-  BNNSFilter filter = all[0].create(1);
+  BNNSFilter filter = all[0]->create(1);
   EXPECT_GE(count.total(), 1u);
   EXPECT_GT(lock_calls, locks);
   BNNSFilterDestroy(filter);
@@ -174,8 +175,8 @@ TEST(QuietDetectors, ASystemCallEndsTheChild) {
 // Large enough to be split, but there is only one thread to split it among.
 TEST(QuietLarge, OneThreadNeverWakesAnother) {
   if (test::kSanitized) GTEST_SKIP();
-  const Workload w =
-      Workload::fully_connected("large", 300, 200, 40, BNNSActivationFunctionTanh, false, {});
+  const UnaryWorkload w =
+      UnaryWorkload::fully_connected("large", 300, 200, 40, BNNSActivationFunctionTanh, false, {});
   BNNSFilter filter = w.create(1);
   ASSERT_EQ(OpenBNNSFilterReserve(filter, w.batch(), 1), 0);
   Results r = w.make_results();
@@ -183,6 +184,41 @@ TEST(QuietLarge, OneThreadNeverWakesAnother) {
   EXPECT_EQ(w.forward(filter, r) | w.backward(filter, r), 0) << OpenBNNSGetLastError();
   EXPECT_EQ(lock_calls, locks);
   BNNSFilterDestroy(filter);
+}
+
+// Calls without a filter: a step, clipping, random numbers. A generator has a state to guard and
+// takes its own lock, once a call.
+TEST(QuietCalls, StepClipAndFill) {
+  if (test::kSanitized) GTEST_SKIP();
+  std::vector<float> values(5 * 300, 0.5f);
+  std::vector<BNNSNDArrayDescriptor> d;
+  for (size_t i = 0; i < 5; ++i) d.push_back(test::vector(300, &values[i * 300]));
+  BNNSNDArrayDescriptor* parameters[] = {&d[0]};
+  const BNNSNDArrayDescriptor* gradients[] = {&d[1]};
+  BNNSNDArrayDescriptor* states[] = {&d[2], &d[3]};
+  BNNSOptimizerAdamWithClippingFields adam = {};
+  adam.learning_rate = 0.01f;
+  adam.beta1 = 0.9f, adam.beta2 = 0.99f, adam.epsilon = 1e-8f;
+  adam.time_step = adam.gradient_scale = 1;
+  adam.clipping_func = BNNSOptimizerClippingByGlobalNorm;
+  adam.clip_gradients_max_norm = 1;
+  const BNNSFilterParameters one_thread = {0, 1, nullptr, nullptr};
+  BNNSRandomGenerator generator =
+      BNNSCreateRandomGeneratorWithSeed(BNNSRandomGeneratorMethodAES_CTR, 1, &one_thread);
+  ASSERT_NE(generator, nullptr) << OpenBNNSGetLastError();
+  const auto all = [&] {
+    return BNNSOptimizerStep(BNNSOptimizerFunctionAdamWithClipping, &adam, 1, parameters, gradients,
+                             states, &one_thread) |
+           BNNSClipByValue(&d[4], &d[0], -1, 1) | BNNSClipByNorm(&d[4], &d[0], 1, 0) |
+           BNNSRandomFillNormalFloat(generator, &d[1], 0, 1);
+  };
+  ASSERT_EQ(all(), 0) << OpenBNNSGetLastError();
+  const size_t locks = lock_calls;
+  const test::MallocCount count;
+  EXPECT_EQ(all(), 0) << OpenBNNSGetLastError();
+  EXPECT_EQ(count.total(), 0u);
+  EXPECT_EQ(lock_calls, locks + 1);
+  BNNSDestroyRandomGenerator(generator);
 }
 
 }  // namespace
