@@ -22,12 +22,11 @@ constexpr BNNSLossReductionFunction kReductions[] = {
     BNNSLossReductionSum, BNNSLossReductionNone, BNNSLossReductionWeightedMean,
     BNNSLossReductionMean, BNNSLossReductionNonZeroWeightMean};
 
-// Losses of one sample: one per element, one per row, or one.
+// Losses of one sample: one, or one per element.
 size_t entries_of(BNNSLossFunction function, const BNNSNDArrayDescriptor& d) {
   switch (function) {
     case BNNSLossFunctionSoftmaxCrossEntropy:
     case BNNSLossFunctionCategoricalCrossEntropy:
-      return d.size[0] == 0 ? 1 : model_of(d).count / d.size[0];
     case BNNSLossFunctionCosineDistance:
     case BNNSLossFunctionYolo:
       return 1;
