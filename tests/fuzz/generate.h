@@ -41,7 +41,7 @@ inline void choose_strides(Provider& p, BNNSNDArrayDescriptor& d) {
     if (style >= 16) stride = last = last + p.below(3);  // overlapping: legal in what is only read
     d.stride[k] = stride;
     const size_t step = stride == 0 ? packed : stride;
-    packed = step * d.size[axis_of_stride(d.layout, k)];
+    packed = step * d.size[axis_of_stride(d.layout, k) % 8];  // unknown layouts may have any rank
   }
   if (style == 17) stretch(d);
 }
