@@ -1,4 +1,5 @@
-// Erf(x), NormalCdf(x) = (1 + erf(x / sqrt 2)) / 2 and Gelu(x) = x NormalCdf(x) on float vectors.
+// Erf(x), NormalCdf(x) = (1 + erf(x / sqrt 2)) / 2, Gelu(x) = x NormalCdf(x) and its slope on float
+// vectors.
 //
 // Erf: an odd polynomial below 1, above it 1 - g(|x|)^4 with a polynomial g: the fourth root of
 // erfc needs a third of the terms of erfc itself, and at 4 the result rounds to 1. NormalCdf: with
@@ -43,36 +44,59 @@ HWY_INLINE V Erf(D d, V x) {
   return hn::CopySignToAbs(hn::IfThenElse(hn::Lt(a, hn::Set(d, kErfJoin)), near_zero, far), x);
 }
 
-// NormalCdf(-a), or a NormalCdf(-a) if kTimesA, for 0 <= a <= 14.5; as value * 2^n.
+// Beyond this NormalCdf(-a) and a NormalCdf(-a) are 0.
+inline constexpr float kNormalEnd = 14.5f;
+
+// a and b with a / b = e^(a^2/2) NormalCdf(-a), relative error below 2^-27.1: b = K a q + p. K a
+// dominates for large a, so that the rounding errors of q (and of a q) cancel and those of p fade.
 template <class V>
-struct NormalTail {
-  V value;
-  V biased;  // its low bits hold n + 254
+struct NormalRatio {
+  V q, aq, below;
 };
 
-template <bool kTimesA, class D, class V>
-HWY_INLINE NormalTail<V> NormalTailParts(D d, V a) {
-  // e^(a^2/2) NormalCdf(-a) = q / (K a q + p), relative error below 2^-27.1. K a dominates for
-  // large a, so that the rounding errors of q (with kTimesA of a q) cancel and those of p fade.
+template <class D, class V>
+HWY_INLINE NormalRatio<V> NormalTailRatio(D d, V a) {
   const V p = Polynomial(d, a, 3.7524333e+00f, 1.5803967e+00f, 3.8956925e-01f, 3.8133837e-02f,
                          2.8112914e-05f);
   const V q = Polynomial(d, a, 1.8762167e+00f, 1.6446557e+00f, 6.874651e-01f, 1.5240633e-01f,
                          1.5427471e-02f);
   const V aq = hn::Mul(a, q);
-  const V ratio = hn::Div(kTimesA ? aq : q, hn::MulAdd(aq, hn::Set(d, 2.5066f), p));
+  return {.q = q, .aq = aq, .below = hn::MulAdd(aq, hn::Set(d, 2.5066f), p)};
+}
 
-  // 12 bits of a: their square is exact, and a^2 = top^2 + (a - top)(a + top).
+// -a^2/2 as the sum of two floats. Without a fused multiply the upper 12 bits of a, whose square is
+// exact, and (a - top)(a + top).
+template <class V>
+struct HalfSquare {
+  V high, low;
+};
+
+template <class D, class V>
+HWY_INLINE HalfSquare<V> MinusHalfSquare(D d, V a) {
+  const V half = hn::Mul(a, hn::Set(d, -0.5f));
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SCALAR || \
+    HWY_TARGET == HWY_EMU128
   const hn::RebindToUnsigned<D> du;
-  const V half = hn::Set(d, 0.5f);
   const V top = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xFFFFF000u)));
-  const V exact = hn::Mul(hn::Mul(top, top), half);
-  const V rest = hn::Mul(hn::Mul(hn::Sub(a, top), half), hn::Add(a, top));
+  const V high = hn::Mul(hn::Mul(top, hn::Set(d, -0.5f)), top);
+  return {.high = high,
+          .low = hn::Mul(hn::Mul(hn::Sub(a, top), hn::Set(d, -0.5f)), hn::Add(a, top))};
+#else
+  const V high = hn::Mul(half, a);
+  return {.high = high, .low = hn::MulSub(half, a, high)};
+#endif
+}
+
+// factor e^(-a^2/2) for 0 <= a <= kNormalEnd.
+template <class D, class V>
+HWY_INLINE V TimesNormalExp(D d, V a, V factor) {
+  const HalfSquare<V> y = MinusHalfSquare(d, a);
   const V rounder = hn::Set(d, kRounder + 254);
-  const V biased = hn::NegMulAdd(hn::Add(exact, rest), hn::Set(d, kLog2E), rounder);
+  const V biased = hn::MulAdd(y.high, hn::Set(d, kLog2E), rounder);
   const V n = hn::Sub(biased, rounder);
-  const V high = hn::Neg(hn::MulAdd(n, hn::Set(d, kLn2High), exact));
-  const V r = hn::Sub(high, hn::MulAdd(n, hn::Set(d, kLn2Low), rest));
-  return {.value = hn::MulAdd(ratio, Expm1Reduced(d, r), ratio), .biased = biased};
+  const V high = hn::NegMulAdd(n, hn::Set(d, kLn2High), y.high);
+  const V r = hn::Add(high, hn::NegMulAdd(n, hn::Set(d, kLn2Low), y.low));
+  return ScaleByPowerOfTwo(d, hn::MulAdd(factor, Expm1Reduced(d, r), factor), biased);
 }
 
 // NormalCdf for |x| <= kNormalJoin: 1/2 + x C(x^2), relative error of C below 2^-25.
@@ -88,23 +112,33 @@ HWY_INLINE V NormalCdfCenter(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V NormalCdf(D d, V x) {
-  const V a = AtMost(d, hn::Abs(x), 14.5f);
-  const NormalTail<V> parts = NormalTailParts<false>(d, a);
+  const V a = AtMost(d, hn::Abs(x), kNormalEnd);
+  const NormalRatio<V> ratio = NormalTailRatio(d, a);
   // The limit keeps rounding errors of the tail from passing the values on the center's side.
-  const V tail = AtMost(d, ScaleByPowerOfTwo(d, parts.value, parts.biased), kTailAtJoin);
+  const V tail = AtMost(d, TimesNormalExp(d, a, hn::Div(ratio.q, ratio.below)), kTailAtJoin);
   const V far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
   return hn::IfThenElse(hn::Lt(a, hn::Set(d, kNormalJoin)), NormalCdfCenter(d, x), far);
 }
 
-// In the tail the factor x enters before the scaling: a subnormal NormalCdf would have lost bits.
+// max(x, 0) - a NormalCdf(-a). The factor a enters before the scaling: a subnormal NormalCdf would
+// have lost bits.
 template <class D, class V>
 HWY_INLINE V Gelu(D d, V x) {
-  const V a = AtMost(d, hn::Abs(x), 14.5f);
-  const NormalTail<V> parts = NormalTailParts<true>(d, a);
-  const V product = ScaleByPowerOfTwo(d, parts.value, parts.biased);
-  const V far = hn::Sub(hn::Max(x, hn::Zero(d)), product);
-  const V near_zero = hn::Mul(x, NormalCdfCenter(d, x));
-  return hn::IfThenElse(hn::Lt(a, hn::Set(d, kNormalJoin)), near_zero, far);
+  const V a = AtMost(d, hn::Abs(x), kNormalEnd);
+  const NormalRatio<V> ratio = NormalTailRatio(d, a);
+  const V product = TimesNormalExp(d, a, hn::Div(ratio.aq, ratio.below));
+  return hn::Sub(hn::Max(x, hn::Zero(d)), product);
+}
+
+// NormalCdf(x) + x e^(-x^2/2) / sqrt(2 pi): for x < 0 it is t = e^(-a^2/2) (ratio - a / sqrt(2
+// pi)), one exponential for both terms, and 1 - t on the other side.
+template <class D, class V>
+HWY_INLINE V GeluSlope(D d, V x) {
+  const V a = AtMost(d, hn::Abs(x), kNormalEnd);
+  const NormalRatio<V> ratio = NormalTailRatio(d, a);
+  const V density = hn::Mul(a, hn::Set(d, 0.39894228f));
+  const V t = TimesNormalExp(d, a, hn::Sub(hn::Div(ratio.q, ratio.below), density));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), t, hn::Sub(hn::Set(d, 1.0f), t));
 }
 
 }  // namespace bnns::impl::HWY_NAMESPACE

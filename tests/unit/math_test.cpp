@@ -232,9 +232,9 @@ const std::vector<Function>& functions() {
       {"Gelu",
        &MathTable::gelu,
        [](double x) { return x == -kInf ? 0 : x * reference_normal_cdf(x); },
-       {3, 4},
+       {4, 4},
        {false, false},
-       {0.75},
+       {0},
        {{0, 0}, {kInf, kInf}, {-kInf, 0}, {3e38, 3e38}, {-3e38, 0}}},
   };
   return all;

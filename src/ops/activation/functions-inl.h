@@ -48,7 +48,14 @@ HWY_INLINE V SigmoidSlope(V x) {
   const V r = hn::Div(Set(1), hn::Add(Set(1), e));
   return hn::Mul(e, hn::Mul(r, r));
 }
-// 1 - tanh^2 x, likewise
+// s(x) + t s(x) (1 - s(x)) from one exponential and one quotient
+HWY_INLINE V SigmoidPlusSlope(V x, V t) {
+  const V e = ExpMinusAbs(x);
+  const V r = hn::Div(Set(1), hn::Add(Set(1), e));
+  const V er = hn::Mul(e, r);
+  return hn::MulAdd(hn::Mul(t, er), r, hn::IfThenElse(hn::Lt(x, Zero()), er, r));
+}
+// 1 - tanh^2 x, without cancellation
 HWY_INLINE V TanhSlope(V x) {
   return hn::Mul(Set(4), SigmoidSlope(hn::Add(x, x)));
 }
@@ -173,8 +180,7 @@ struct GeluApproximation {
     const V u2 = twice_u(x, p);
     const V slope_u2 =
         hn::Mul(Set(2 * p.alpha), hn::MulAdd(Set(3 * p.beta), hn::Mul(x, x), Set(1)));
-    const V slope = hn::MulAdd(hn::Mul(x, SigmoidSlope(u2)), slope_u2, Sigmoid(D(), u2));
-    return hn::Mul(dy, slope);
+    return hn::Mul(dy, SigmoidPlusSlope(u2, hn::Mul(x, slope_u2)));
   }
 };
 
@@ -346,7 +352,7 @@ struct SigmoidWeighted {
   static constexpr float kRate = kThousandths / 1000.0f;
   static HWY_INLINE V slope(V x) {
     const V kx = hn::Mul(Set(kRate), Bounded(x));
-    return hn::MulAdd(kx, SigmoidSlope(kx), Sigmoid(D(), kx));
+    return SigmoidPlusSlope(kx, kx);
   }
   static HWY_INLINE V forward(V x, const P&) {
     return hn::Mul(x, Sigmoid(D(), hn::Mul(Set(kRate), x)));
@@ -385,11 +391,7 @@ struct ErfFunction {
 
 struct GeluFunction {
   static HWY_INLINE V forward(V x, const P&) { return Gelu(D(), x); }
-  static HWY_INLINE V from_input(V x, V dy, const P&) {
-    const V e = ExpNonPositive(D(), hn::Mul(Set(-0.5f), hn::Mul(x, x)));
-    const V density = hn::Mul(Set(0.39894228040143267794f), e);  // 1 / sqrt(2 pi)
-    return hn::Mul(dy, hn::MulAdd(x, density, NormalCdf(D(), x)));
-  }
+  static HWY_INLINE V from_input(V x, V dy, const P&) { return hn::Mul(dy, GeluSlope(D(), x)); }
 };
 
 // x is uniform in (0, 1) here: the op draws it.
