@@ -73,15 +73,15 @@ struct HalfSquare {
 
 template <class D, class V>
 HWY_INLINE HalfSquare<V> MinusHalfSquare(D d, V a) {
-  const V half = hn::Mul(a, hn::Set(d, -0.5f));
+  const V minus_half = hn::Set(d, -0.5f);
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SCALAR || \
     HWY_TARGET == HWY_EMU128
   const hn::RebindToUnsigned<D> du;
   const V top = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xFFFFF000u)));
-  const V high = hn::Mul(hn::Mul(top, hn::Set(d, -0.5f)), top);
-  return {.high = high,
-          .low = hn::Mul(hn::Mul(hn::Sub(a, top), hn::Set(d, -0.5f)), hn::Add(a, top))};
+  return {.high = hn::Mul(hn::Mul(top, minus_half), top),
+          .low = hn::Mul(hn::Mul(hn::Sub(a, top), minus_half), hn::Add(a, top))};
 #else
+  const V half = hn::Mul(a, minus_half);
   const V high = hn::Mul(half, a);
   return {.high = high, .low = hn::MulSub(half, a, high)};
 #endif
