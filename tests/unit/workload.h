@@ -103,6 +103,8 @@ class Workload {
   const std::string& name() const { return name_; }
   size_t batch() const { return batch_; }
   bool trainable() const { return trainable_; }
+  // Remembers the forward call for the backward one, under a lock of its own.
+  bool guarded() const { return guarded_; }
 
  protected:
   Workload(std::string name, size_t batch) : name_(std::move(name)), batch_(batch) {}
@@ -123,6 +125,7 @@ class Workload {
 
   uint32_t flags_ = 0;
   bool trainable_ = false;
+  bool guarded_ = false;
 
  private:
   std::string name_;
