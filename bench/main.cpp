@@ -19,9 +19,9 @@ constexpr const char* kUsage =
     "                      [--check-only]\n"
     "  --threads N    threads of everybody (1)\n"
     "  --reps N       rounds, each one sample of everybody (11)\n"
-    "  --only LIST    comma-separated families (latency, fc, activation, loss, optimizer) or "
-    "parts\n"
-    "                 of family/workload/operation, e.g. fc/b32, /fwd\n"
+    "  --only LIST    comma-separated families (latency, fc, gemm, activation, loss,\n"
+    "                 normalization, optimizer, pooling) or parts of\n"
+    "                 family/workload/operation, e.g. fc/b32, /fwd\n"
     "  --json FILE    also write the results to FILE\n"
     "  --quick        small workloads, 3 rounds\n"
     "  --check-only   compare the results, time nothing; fails if one differs\n";

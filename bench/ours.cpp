@@ -8,6 +8,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "convolution.h"
+#include "pooling.h"
+#include "normalization.h"
 #include "workloads.h"
 
 namespace bench {
@@ -75,9 +78,16 @@ class Ours final : public Peer {
   }
 
   void activation(const Activation& p, Rows& rows) override;
+  void convolution(const Convolution& p, Rows& rows) override {
+    add_our_convolution(p, int(threads_), rows);
+  }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void loss(const Loss& p, Rows& rows) override;
   void optimizer(const Optimizer& p, Rows& rows) override;
+  void normalization(const Normalization& p, Rows& rows) override {
+    add_our_normalization(p, int(threads_), rows);
+  }
+  void pooling(const Pooling& p, Rows& rows) override { add_our_pooling(p, int(threads_), rows); }
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {

@@ -11,18 +11,24 @@
 namespace bench {
 
 struct Activation;
+struct Convolution;
 struct FullyConnected;
 struct Loss;
+struct Normalization;
 struct Optimizer;
+struct Pooling;
 
 class Peer {
  public:
   virtual ~Peer() = default;
   virtual std::string describe() const = 0;  // name, version, and the settings it runs with
   virtual void activation(const Activation&, Rows&) {}
+  virtual void convolution(const Convolution&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
+  virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}
+  virtual void pooling(const Pooling&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

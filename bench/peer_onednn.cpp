@@ -9,6 +9,10 @@
 
 #include <stdexcept>
 
+#include "convolution.h"
+#include "gemm.h"
+#include "pooling.h"
+#include "normalization.h"
 #include "workloads.h"
 
 namespace bench {
@@ -218,7 +222,12 @@ class OneDnn final : public Peer {
   }
 
   void activation(const Activation& p, Rows& rows) override;
+  void convolution(const Convolution& p, Rows& rows) override { add_onednn_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
+  void normalization(const Normalization& p, Rows& rows) override {
+    add_onednn_normalization(p, rows);
+  }
+  void pooling(const Pooling& p, Rows& rows) override { add_onednn_pooling(p, rows); }
 
  private:
   int threads_;
@@ -327,6 +336,7 @@ struct InnerProduct {
 };
 
 void OneDnn::fully_connected(const FullyConnected& p, Rows& rows) {
+  add_onednn_gemm(p, rows);
   for (const bool prefer : {false, true}) {
     const InnerProduct ip(p, prefer);
     const char* who = prefer ? "onednn-reorder" : "onednn-plain";

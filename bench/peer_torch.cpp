@@ -9,6 +9,9 @@
 
 #include <array>
 
+#include "convolution.h"
+#include "pooling.h"
+#include "normalization.h"
 #include "torch_entry.h"
 #include "workloads.h"
 
@@ -90,9 +93,14 @@ class Torch final : public Peer {
   }
 
   void activation(const Activation& p, Rows& rows) override;
+  void convolution(const Convolution& p, Rows& rows) override { add_torch_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void loss(const Loss& p, Rows& rows) override { add_torch_loss(p, rows); }
   void optimizer(const Optimizer& p, Rows& rows) override { add_torch_optimizer(p, rows); }
+  void normalization(const Normalization& p, Rows& rows) override {
+    add_torch_normalization(p, rows);
+  }
+  void pooling(const Pooling& p, Rows& rows) override { add_torch_pooling(p, rows); }
 };
 
 void Torch::activation(const Activation& p, Rows& rows) {

@@ -7,6 +7,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "convolution.h"
+#include "gemm.h"
+#include "pooling.h"
+#include "normalization.h"
 #include "random.h"
 
 namespace bench {
@@ -219,13 +223,17 @@ std::vector<Workload> workloads(bool quick) {
     }
   }
   list.push_back(fully_connected("fc", 1, 16, 16, passes));
+  append_gemm(list, quick);
 
   for (Function f :
        {Function::kRelu, Function::kSigmoid, Function::kTanh, Function::kGelu, Function::kSilu}) {
     list.push_back(quick ? activation("activation", f, 1 << 16, "64K", {"fwd", "bwd"})
                          : activation("activation", f, 1 << 20, "1M", {"fwd", "bwd"}));
   }
+  append_normalization(list, quick);
   append_training(list, quick);
+  append_convolution(list, quick);
+  append_pooling(list, quick);
   return list;
 }
 

@@ -54,6 +54,10 @@ OPENBNNS_API const char* const* OpenBNNSGetSupportedTargets(void);
    of allocations: scratch memory is allocated and the worker threads are started now. 0 or -1. */
 OPENBNNS_API int OpenBNNSFilterReserve(BNNSFilter filter, size_t batch_size, size_t callers);
 
+/* Bytes the filter holds through its allocation hooks at the moment: itself, copied and packed
+   weights, working memory of its callers so far. 0 if it is no filter. */
+OPENBNNS_API size_t OpenBNNSFilterGetMemorySize(BNNSFilter filter);
+
 #ifdef __cplusplus
 }
 #endif

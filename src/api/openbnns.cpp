@@ -42,6 +42,11 @@ const char* const* OpenBNNSGetSupportedTargets(void) {
   return supported_targets();
 }
 
+size_t OpenBNNSFilterGetMemorySize(BNNSFilter filter) {
+  return boundary::value("OpenBNNSFilterGetMemorySize", size_t{0},
+                         [&] { return find_filter(filter).memory_size(); });
+}
+
 int OpenBNNSFilterReserve(BNNSFilter filter, size_t batch_size, size_t callers) {
   return boundary::status("OpenBNNSFilterReserve", [&] {
     require(callers >= 1 && callers <= 32, "callers is ", callers, "; it must be from 1 to 32");

@@ -133,20 +133,19 @@ bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& froze
   return equal;
 }
 
-Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
-                      const Descriptor& frozen, const char* frozen_field, Use use) {
+void Delta::read(const BNNSNDArrayDescriptor& given, const char* field, const Descriptor& frozen,
+                 const char* frozen_field, Use use, DeltaTypes types) {
+  frozen_ = &frozen;
+  data_ = given.data;
+  accumulate_ = given.flags == BNNSNDArrayFlagBackpropAccumulate;
   require(given.flags == BNNSNDArrayFlagBackpropSet ||
               given.flags == BNNSNDArrayFlagBackpropAccumulate || use == Use::kInput,
           field, ".flags is ", static_cast<uint32_t>(given.flags), "; that is no BNNSNDArrayFlags");
-  Descriptor result;
   if (is_written_like(given, frozen)) {
-    result = frozen;
-    result.view.data = given.data;
-    result.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
     // What was an input at creation may have overlapping elements; this refuses them.
-    if (use == Use::kOutput && frozen.view.overlaps) result = read_descriptor(given, field, use);
+    if (use == Use::kOutput && frozen.view.overlaps) read_ = read_descriptor(given, field, use);
   } else {
-    result = read_descriptor(given, field, use);
+    const Descriptor& result = read_.emplace(read_descriptor(given, field, use));
     const bool same_layout = result.layout == frozen.layout;
     bool equal = result.view.count == frozen.view.count;
     for (size_t k = 0; same_layout && k < frozen.rank(); ++k)
@@ -157,9 +156,21 @@ Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
     }
     require_plain_layout(result, field);
   }
-  require(result.view.is_float(), field, ".data_type is ", result.type->name,
-          "; gradients are Float32");
-  require_data(result.view.data, result.view.type, field);
+  const bool wide = types == DeltaTypes::kFloat32OrBFloat16;
+  require(view().is_float() || (wide && view().type == BNNSDataTypeBFloat16), field,
+          ".data_type is ", descriptor().type->name,
+          wide ? "; gradients are Float32 or BFloat16" : "; gradients are Float32");
+  require_data(data_, view().type, field);
+}
+
+Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
+                      const Descriptor& frozen, const char* frozen_field, Use use,
+                      DeltaTypes types) {
+  Delta delta;
+  delta.read(given, field, frozen, frozen_field, use, types);
+  Descriptor result = delta.descriptor();
+  result.view.data = delta.data();
+  result.accumulate = delta.accumulate();
   return result;
 }
 

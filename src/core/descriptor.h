@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/error.h"
 #include "core/types.h"
@@ -36,10 +37,33 @@ Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field
 // True if `given` says the same as the descriptor `frozen` was read from; the data and flags apart.
 bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& frozen);
 
+// Types of gradients; normalization takes BFloat16 too.
+enum class DeltaTypes { kFloat32, kFloat32OrBFloat16 };
+
 // Reads a gradient that must have the elements of `frozen` (named `frozen_field`): same sizes in
-// the same layout, or the same count in another. Float32 with data, as all training is.
+// the same layout, or the same count in another. With data of a type that is allowed.
 Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
-                      const Descriptor& frozen, const char* frozen_field, Use use);
+                      const Descriptor& frozen, const char* frozen_field, Use use,
+                      DeltaTypes types = DeltaTypes::kFloat32);
+
+// A gradient as read_delta() reads it, without copying what it shares with the frozen descriptor:
+// that is most of the time of a small backward call. The frozen one must outlive it.
+class Delta {
+ public:
+  void read(const BNNSNDArrayDescriptor& given, const char* field, const Descriptor& frozen,
+            const char* frozen_field, Use use, DeltaTypes types = DeltaTypes::kFloat32);
+
+  const Descriptor& descriptor() const { return read_ ? *read_ : *frozen_; }
+  const View& view() const { return descriptor().view; }  // its data may be that of the frozen one
+  void* data() const { return data_; }
+  bool accumulate() const { return accumulate_; }
+
+ private:
+  std::optional<Descriptor> read_;  // where it is written differently
+  const Descriptor* frozen_ = nullptr;
+  void* data_ = nullptr;
+  bool accumulate_ = false;
+};
 
 // "ImageCHW {4, 3, 2}" for messages.
 Text describe(const Descriptor& descriptor);

@@ -69,6 +69,22 @@ void Filter::apply_loss_backward(const LossBackwardArgs&) {
   fail("filter is ", kind_, "; it does not accept this call");
 }
 
+void Filter::apply_normalization(const NormalizationForwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
+void Filter::apply_normalization_backward(const NormalizationBackwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
+void Filter::apply_pooling(const PoolingForwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
+void Filter::apply_pooling_backward(const PoolingBackwardArgs&) {
+  fail("filter is ", kind_, "; it does not accept this call");
+}
+
 BNNSNDArrayDescriptor Filter::pointer(BNNSPointerSpecifier) {
   fail("filter is ", kind_, "; only activation filters have pointers");
 }
@@ -95,7 +111,7 @@ void destroy_filter(void* handle) {
   if (filter == nullptr) fail_no_filter(handle);
   const Memory memory = filter->memory();
   filter->~Filter();
-  memory.release(filter);
+  memory.release(reinterpret_cast<char*>(filter) - kFilterHeader);
 }
 
 }  // namespace bnns::impl

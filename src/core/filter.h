@@ -2,6 +2,7 @@
 // the client's hooks and registers its handle; destroy_filter() undoes both.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <utility>
@@ -74,6 +75,42 @@ struct LossBackwardArgs {
   size_t out_delta_stride;
 };
 
+struct NormalizationForwardArgs {
+  size_t batch;
+  const void* in;
+  size_t in_stride;
+  void* out;
+  size_t out_stride;
+  bool training;
+};
+
+struct NormalizationBackwardArgs {
+  size_t batch;
+  BNNSNDArrayDescriptor* in_delta;
+  size_t in_delta_stride;
+  const void* out;
+  size_t out_stride;
+  const BNNSNDArrayDescriptor* out_delta;
+  size_t out_delta_stride;
+  BNNSNDArrayDescriptor* beta_delta;
+  BNNSNDArrayDescriptor* gamma_delta;
+};
+
+// indices: data NULL for none.
+struct PoolingForwardArgs {
+  ForwardArgs filter;
+  BNNSDataType indices_type;
+  void* indices;
+  size_t indices_stride;
+};
+
+struct PoolingBackwardArgs {
+  BackwardArgs filter;
+  BNNSDataType indices_type;
+  const void* indices;
+  size_t indices_stride;
+};
+
 class Filter {
  public:
   // `kind` is the word for messages, e.g. "an activation filter".
@@ -88,10 +125,17 @@ class Filter {
   virtual void apply_backward(const BackwardArgs& args);
   virtual void apply_loss(const LossForwardArgs& args);
   virtual void apply_loss_backward(const LossBackwardArgs& args);
+  virtual void apply_normalization(const NormalizationForwardArgs& args);
+  virtual void apply_normalization_backward(const NormalizationBackwardArgs& args);
+  virtual void apply_pooling(const PoolingForwardArgs& args);
+  virtual void apply_pooling_backward(const PoolingBackwardArgs& args);
   virtual BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target);
 
   // Allocates now what applies of this size would allocate later.
   virtual void reserve(size_t batch, size_t callers);
+
+  // Bytes held through the hooks, the filter itself included.
+  size_t memory_size() const { return memory_.held(); }
 
   // What was decided at creation, for the log.
   virtual Text plan() const { return Text(); }
@@ -118,13 +162,20 @@ inline Filter& find_filter(const void* handle) {
 void destroy_filter(void* handle);
 void log_plan(const Filter& filter);
 
+// In front of every filter lies the count of the bytes it holds.
+constexpr size_t kFilterHeader = kAlignment;
+
 template <class Layer, class... Arguments>
 BNNSFilter make_filter(const FilterOptions& options, Arguments&&... arguments) {
   static_assert(alignof(Layer) <= kAlignment);
-  void* block = options.memory.allocate(sizeof(Layer));
+  void* block = options.memory.allocate(kFilterHeader + sizeof(Layer));
+  auto* held = new (block) std::atomic<size_t>(kFilterHeader + sizeof(Layer));
+  FilterOptions counting = options;
+  counting.memory = options.memory.counted_by(held);
   Filter* filter = nullptr;
   try {
-    filter = new (block) Layer(options, std::forward<Arguments>(arguments)...);
+    void* place = static_cast<char*>(block) + kFilterHeader;
+    filter = new (place) Layer(counting, std::forward<Arguments>(arguments)...);
     void* handle = handles().insert(HandleKind::kFilter, filter);
     log_plan(*filter);
     return handle;

@@ -69,7 +69,7 @@ class LeasePool {
   void destroy(Set* set) noexcept {
     if (set == nullptr) return;
     set->~Set();
-    memory_.release(set);
+    memory_.release(set, sizeof(Set));
   }
 
   Memory memory_;

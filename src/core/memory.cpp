@@ -27,10 +27,12 @@ void* Memory::allocate(size_t bytes) const {
     fail("alloc_memory returned ", static_cast<const void*>(block),
          "; it must respect the alignment of ", kAlignment, " bytes it is asked for");
   }
+  if (held_ != nullptr) held_->fetch_add(bytes, std::memory_order_relaxed);
   return block;
 }
 
-void Memory::release(void* block) const noexcept {
+void Memory::release(void* block, size_t bytes) const noexcept {
+  if (held_ != nullptr && bytes > 0) held_->fetch_sub(bytes, std::memory_order_relaxed);
   if (free_ != nullptr) {
     free_(block);
   } else {

@@ -3,6 +3,7 @@
 // filter. A failing hook throws Error, so that out of memory is a failure like any other.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -22,11 +23,21 @@ class Memory {
   explicit Memory(const BNNSFilterParameters* parameters);
 
   void* allocate(size_t bytes) const;
-  void release(void* block) const noexcept;
+  // `bytes` as they were asked for, where they are counted.
+  void release(void* block, size_t bytes = 0) const noexcept;
+
+  // The same hooks; what is held through this object and its copies is counted.
+  Memory counted_by(std::atomic<size_t>* held) const {
+    Memory counted = *this;
+    counted.held_ = held;
+    return counted;
+  }
+  size_t held() const { return held_ == nullptr ? 0 : held_->load(std::memory_order_relaxed); }
 
  private:
   BNNSAlloc alloc_ = nullptr;
   BNNSFree free_ = nullptr;
+  std::atomic<size_t>* held_ = nullptr;
 };
 
 // Owns `size` values of a trivial type, aligned to kAlignment, uninitialised.
@@ -47,7 +58,7 @@ class Array {
     return *this;
   }
   ~Array() {
-    if (data_ != nullptr) memory_.release(data_);
+    if (data_ != nullptr) memory_.release(data_, size_ * sizeof(T));
   }
 
   T* data() const { return data_; }

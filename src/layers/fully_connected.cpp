@@ -108,8 +108,10 @@ FullyConnectedProblem describe_problem(const Problem& p, const BNNSActivation& a
           .activation_axes = output_axes(p.out)};
 }
 
-struct Gradients : FullyConnectedOp::Gradients {
-  Range dw_range;
+// What a backward call is given; the op's part points into the deltas.
+struct Gradients {
+  Delta dy, dx, dw, db;
+  FullyConnectedOp::Gradients op = {};
 };
 
 std::atomic<uint64_t> next_stream{uint64_t{1} << 31};
@@ -132,7 +134,8 @@ class FullyConnectedFilter final : public Filter {
   void apply_integer(const ForwardArgs& args);
   void copy_integer_weights(const FilterOptions& options);
   void check_trainable(const BackwardArgs& args, bool want_weights) const;
-  Gradients read_gradients(const BackwardArgs& args, bool want_x, bool want_w, bool want_b) const;
+  void read_gradients(const BackwardArgs& args, Gradients& g) const;
+  void read_weights_delta(const BackwardArgs& args, Gradients& g) const;
   void check_overlaps(const BackwardArgs& args, const Gradients& g) const;
 
   Problem problem_;
@@ -234,50 +237,50 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
   require_data(args.out, BNNSDataTypeFloat32, "out");
 }
 
-Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args, bool want_x, bool want_w,
-                                               bool want_b) const {
-  const bool identity = problem_.activation->function == BNNSActivationFunctionIdentity;
-  Gradients g = {};
-  const Descriptor dy =
-      read_delta(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
-  require_batch(dy.view, args.batch, args.out_delta_stride, "out_delta_stride");
-  g.dy = dy.view;
-  g.dy_stride = args.out_delta_stride;
-  if (!identity) {
+bool is_wanted(const BNNSNDArrayDescriptor* delta) {
+  return delta != nullptr && delta->data != nullptr;
+}
+
+void FullyConnectedFilter::read_gradients(const BackwardArgs& args, Gradients& g) const {
+  const auto pass = [](const Delta& delta, FullyConnectedOp::Delta& to, size_t stride) {
+    to = {.view = &delta.view(),
+          .data = delta.data(),
+          .stride = stride,
+          .accumulate = delta.accumulate()};
+  };
+  g.dy.read(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
+  require_batch(g.dy.view(), args.batch, args.out_delta_stride, "out_delta_stride");
+  pass(g.dy, g.op.dy, args.out_delta_stride);
+  if (problem_.activation->function != BNNSActivationFunctionIdentity) {
     require_batch(problem_.out.view, args.batch, args.out_stride, "out_stride");
-    g.out = {args.out, args.out_stride};
+    g.op.out = {args.out, args.out_stride};
   }
-  if (want_x) {
-    const Descriptor dx =
-        read_delta(*args.in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
-    require_batch(dx.view, args.batch, args.in_delta_stride, "in_delta_stride");
-    g.dx = dx.view;
-    g.dx_stride = args.in_delta_stride;
-    g.dx_accumulate = dx.accumulate;
+  if (is_wanted(args.in_delta)) {
+    g.dx.read(*args.in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
+    require_batch(g.dx.view(), args.batch, args.in_delta_stride, "in_delta_stride");
+    pass(g.dx, g.op.dx, args.in_delta_stride);
   }
-  if (want_w) {
-    require_batch(problem_.in.view, args.batch, args.in_stride, "in_stride");
-    g.in = {args.in, args.in_stride};
-    const Descriptor dw =
-        read_delta(*args.weights_delta, "weights_delta", problem_.weights, "w_desc", Use::kOutput);
-    const bool matrix = dw.rank() == 2 && dw.logical_extent(0) == problem_.out.view.count &&
-                        dw.logical_extent(1) == problem_.in.view.count;
-    if (!matrix) {
-      fail("weights_delta is ", describe(dw), ", but w_desc is ", describe(problem_.weights),
-           "; they must have the same rows and columns");
-    }
-    g.dw = {static_cast<float*>(dw.view.data), dw.logical_stride(0), dw.logical_stride(1)};
-    g.dw_range = range_of(dw.view, dw.view.data, 1, 0);
-    g.dw_accumulate = dw.accumulate;
-  }
-  if (want_b) {
+  if (is_wanted(args.weights_delta)) read_weights_delta(args, g);
+  if (is_wanted(args.bias_delta)) {
     require(problem_.has_bias, "bias_delta is given; the filter has no bias");
-    const Descriptor db =
-        read_delta(*args.bias_delta, "bias_delta", problem_.bias, "bias", Use::kOutput);
-    g.db = db.view;
-    g.db_accumulate = db.accumulate;
+    g.db.read(*args.bias_delta, "bias_delta", problem_.bias, "bias", Use::kOutput);
+    pass(g.db, g.op.db, 0);
   }
-  return g;
+}
+
+void FullyConnectedFilter::read_weights_delta(const BackwardArgs& args, Gradients& g) const {
+  require_batch(problem_.in.view, args.batch, args.in_stride, "in_stride");
+  g.op.in = {args.in, args.in_stride};
+  g.dw.read(*args.weights_delta, "weights_delta", problem_.weights, "w_desc", Use::kOutput);
+  const Descriptor& dw = g.dw.descriptor();
+  const bool matrix = dw.rank() == 2 && dw.logical_extent(0) == problem_.out.view.count &&
+                      dw.logical_extent(1) == problem_.in.view.count;
+  if (!matrix) {
+    fail("weights_delta is ", describe(dw), ", but w_desc is ", describe(problem_.weights),
+         "; they must have the same rows and columns");
+  }
+  g.op.dw = {static_cast<float*>(g.dw.data()), dw.logical_stride(0), dw.logical_stride(1)};
+  g.op.dw_accumulate = g.dw.accumulate();
 }
 
 // What is written must not overlap anything else: inputs would change under the computation.
@@ -288,17 +291,21 @@ void FullyConnectedFilter::check_overlaps(const BackwardArgs& args, const Gradie
   };
   Named written[3], read[5];
   size_t writes = 0, reads = 0;
-  if (g.dx.data != nullptr)
-    written[writes++] = {range_of(g.dx, g.dx.data, args.batch, g.dx_stride), "in_delta"};
-  if (g.dw.data != nullptr) written[writes++] = {g.dw_range, "weights_delta"};
-  if (g.db.data != nullptr) written[writes++] = {range_of(g.db, g.db.data, 1, 0), "bias_delta"};
-  read[reads++] = {range_of(g.dy, g.dy.data, args.batch, g.dy_stride), "out_delta"};
-  if (g.in.data != nullptr)
-    read[reads++] = {range_of(problem_.in.view, g.in.data, args.batch, g.in.stride), "in"};
-  if (g.out.data != nullptr)
-    read[reads++] = {range_of(problem_.out.view, g.out.data, args.batch, g.out.stride), "out"};
+  const auto range = [&](const Delta& delta, size_t batch, size_t stride) {
+    return range_of(delta.view(), delta.data(), batch, stride);
+  };
+  const auto &in = g.op.in, &out = g.op.out;
+  if (g.op.dx.wanted())
+    written[writes++] = {range(g.dx, args.batch, args.in_delta_stride), "in_delta"};
+  if (g.op.dw.data != nullptr) written[writes++] = {range(g.dw, 1, 0), "weights_delta"};
+  if (g.op.db.wanted()) written[writes++] = {range(g.db, 1, 0), "bias_delta"};
+  read[reads++] = {range(g.dy, args.batch, args.out_delta_stride), "out_delta"};
+  if (in.data != nullptr)
+    read[reads++] = {range_of(problem_.in.view, in.data, args.batch, in.stride), "in"};
+  if (out.data != nullptr)
+    read[reads++] = {range_of(problem_.out.view, out.data, args.batch, out.stride), "out"};
   const View& weights = problem_.weights.view;
-  if (op_.uses_client_weights() && g.dx.data != nullptr)
+  if (op_.uses_client_weights() && g.op.dx.wanted())
     read[reads++] = {range_of(weights, weights.data, 1, 0), "w_desc.data"};
   for (size_t w = 0; w < writes; ++w) {
     for (size_t r = 0; r < reads; ++r)
@@ -309,22 +316,19 @@ void FullyConnectedFilter::check_overlaps(const BackwardArgs& args, const Gradie
 }
 
 void FullyConnectedFilter::apply_backward(const BackwardArgs& args) {
-  const auto wanted = [](const BNNSNDArrayDescriptor* d) {
-    return d != nullptr && d->data != nullptr;
-  };
-  const bool want_x = wanted(args.in_delta), want_w = wanted(args.weights_delta),
-             want_b = wanted(args.bias_delta);
-  if (!want_x && !want_w && !want_b) return;
-  check_trainable(args, want_w);
+  const bool want_weights = is_wanted(args.weights_delta);
+  if (!is_wanted(args.in_delta) && !want_weights && !is_wanted(args.bias_delta)) return;
+  check_trainable(args, want_weights);
   if (args.batch == 0) return;
-  const Gradients gradients = read_gradients(args, want_x, want_w, want_b);
+  Gradients gradients;
+  read_gradients(args, gradients);
   check_overlaps(args, gradients);
-  op_.backward(args.batch, gradients);
+  op_.backward(args.batch, gradients.op);
 }
 
 void FullyConnectedFilter::reserve(size_t batch, size_t callers) {
   Filter::reserve(batch, callers);
-  if (!problem_.integer()) op_.reserve(callers);
+  if (!problem_.integer()) op_.reserve(batch, callers);
 }
 
 }  // namespace

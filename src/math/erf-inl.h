@@ -45,7 +45,7 @@ HWY_INLINE V Erf(D d, V x) {
 }
 
 // Beyond this NormalCdf(-a) and a NormalCdf(-a) are 0.
-inline constexpr float kNormalEnd = 14.5f;
+inline constexpr float kNormalEnd = 14.8f;
 
 // a and b with a / b = e^(a^2/2) NormalCdf(-a), relative error below 2^-27.1: b = K a q + p. K a
 // dominates for large a, so that the rounding errors of q (and of a q) cancel and those of p fade.

@@ -52,22 +52,25 @@ class FullyConnectedOp {
   };
   void forward(size_t batch, Rows in, Rows out, uint64_t random_stream);
 
+  // One tensor of a backward call; data NULL: not wanted.
+  struct Delta {
+    const View* view = nullptr;  // one sample; its own data is not used
+    void* data = nullptr;
+    size_t stride = 0;  // between samples, 0: packed
+    bool accumulate = false;
+
+    bool wanted() const { return data != nullptr; }
+  };
   struct Gradients {
     Rows in;   // data NULL unless dw is wanted
     Rows out;  // data NULL for the identity
-    View dy;   // one sample
-    size_t dy_stride;
-    View dx;  // data NULL: not wanted
-    size_t dx_stride;
-    bool dx_accumulate;
+    Delta dy, dx, db;
     FullyConnectedMatrix dw;  // data NULL: not wanted
     bool dw_accumulate;
-    View db;  // data NULL: not wanted
-    bool db_accumulate;
   };
   void backward(size_t batch, const Gradients& gradients);
 
-  void reserve(size_t callers);
+  void reserve(size_t batch, size_t callers);
 
   bool uses_client_weights() const { return !own_matrix_; }
   float alpha() const { return problem_.activation.parameters().alpha; }
@@ -78,7 +81,7 @@ class FullyConnectedOp {
  private:
   // Buffers of one caller, made when first needed.
   struct Scratch {
-    Array<float> x, y, g, dx, weights, bias, dw, db;
+    Array<float> x, y, g, dx, weights, bias, dw, db, product;
   };
   struct Ready {
     FullyConnectedMatrix w;
@@ -89,14 +92,23 @@ class FullyConnectedOp {
   void store(const View& to, float* values, bool accumulate) const;
   View matrix_view(const View& like, size_t out_stride, size_t in_stride) const;
   void convert_matrix(const Weights& weights, float* to) const;
+  // The three products as the matrix product sees them, and the floats of memory each needs.
+  GemmOperand forward_weights(const FullyConnectedMatrix& w) const;
+  size_t forward_floats(size_t samples, const FullyConnectedMatrix& w) const;
+  size_t input_floats(size_t samples, const FullyConnectedMatrix& w) const;
+  size_t weights_floats(size_t samples, const FullyConnectedMatrix& dw) const;
+
   void product(size_t samples, const float* x, size_t x_stride, float* y, size_t y_stride,
-               const Ready& ready, uint64_t random_stream);
+               const Ready& ready, uint64_t random_stream, float* memory);
+  void activate_rows(size_t samples, float* y, size_t y_stride, uint64_t random_stream);
   void gradient_rows(const Gradients& p, size_t first, size_t samples, float* g);
   void input_gradient(const Gradients& p, size_t first, size_t samples, const float* g,
-                      size_t g_stride, const FullyConnectedMatrix& w, float* buffer);
+                      size_t g_stride, const FullyConnectedMatrix& w, float* buffer, float* memory);
   void backward_direct(size_t batch, const Gradients& gradients);
+  void backward_chunks(size_t batch, const Gradients& gradients);
   void weights_gradient(size_t samples, const float* g, size_t g_stride, const float* x,
-                        size_t x_stride, const FullyConnectedMatrix& dw, bool accumulate);
+                        size_t x_stride, const FullyConnectedMatrix& dw, bool accumulate,
+                        float* memory);
 
   Memory memory_;
   size_t threads_;
@@ -106,6 +118,7 @@ class FullyConnectedOp {
   SoftmaxRun softmax_run_;
   bool in_direct_, out_direct_;  // contiguous Float32 samples
   Array<float> own_matrix_, own_bias_;
+  PackedMatrix own_panels_;  // the copied weights once more, as the forward product wants them
   Weights client_ = {};
   Ready ready_ = {};
   bool ready_known_ = false;  // weights are used where they lie: copied, or Float32 of the client

@@ -123,6 +123,26 @@ test::Workloads large_workloads() {
   matrix("fully connected, strided", BNNSActivationFunctionRectifiedLinear, true, {}, 3);
   matrix("fully connected, halves", BNNSActivationFunctionIdentity, true,
          {.in = kHalf, .weights = kHalf, .bias = kHalf, .out = kHalf});
+  constexpr size_t kSide = test::kSanitized ? 13 : 28, kBatch = test::kSanitized ? 5 : 16;
+  for (bool transposed : {false, true}) {
+    all.push_back(std::make_unique<test::ConvolutionWorkload>(
+        transposed ? "transposed convolution" : "convolution", transposed, true,
+        BNNSActivationFunctionRectifiedLinear,
+        test::ConvolutionWorkload::Shape{24, 20, 1, kSide, 3}, kBatch));
+  }
+  all.push_back(std::make_unique<test::ConvolutionWorkload>(
+      "depthwise convolution", false, false, BNNSActivationFunctionIdentity,
+      test::ConvolutionWorkload::Shape{32, 32, 32, kSide, 3}, kBatch));
+  for (BNNSPoolingFunction f : {BNNSPoolingFunctionMax, BNNSPoolingFunctionL2Norm}) {
+    all.push_back(std::make_unique<test::PoolingWorkload>(
+        f == BNNSPoolingFunctionMax ? "max pooling" : "l2 pooling", f,
+        BNNSActivationFunctionIdentity, size_t{40}, kSide, kBatch));
+  }
+  for (BNNSFilterType type : {BNNSBatchNorm, BNNSInstanceNorm, BNNSLayerNorm, BNNSGroupNorm}) {
+    all.push_back(std::make_unique<test::NormalizationWorkload>(
+        "normalization " + std::to_string(type), type, BNNSActivationFunctionRectifiedLinear,
+        size_t{40}, kSide, kBatch));
+  }
   const auto loss = [&](const char* name, BNNSLossFunction function,
                         BNNSLossReductionFunction reduction, size_t size, size_t batch) {
     all.push_back(std::make_unique<LossWorkload>(name, function, reduction, size, batch));

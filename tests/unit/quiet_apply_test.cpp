@@ -128,7 +128,9 @@ TEST_P(QuietApply, NoAllocationAndNoLock) {
   int status = 0;
   for (int i = 0; i < 3; ++i) status |= apply();
   EXPECT_EQ(count.total(), 0u);
-  if (!workload_->guarded()) EXPECT_EQ(lock_calls, locks);
+  if (!workload_->guarded()) {
+    EXPECT_EQ(lock_calls, locks);
+  }
   EXPECT_EQ(status, 0) << OpenBNNSGetLastError();
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "image_workload.h"
 #include "loss_workload.h"
 #include "unary_workload.h"
 
@@ -13,6 +14,9 @@ namespace test {
 inline Workloads small_workloads() {
   Workloads all;
   add_unary_workloads(all);
+  add_convolution_workloads(all);
+  add_pooling_workloads(all);
+  add_normalization_workloads(all);
   add_loss_workloads(all);
   return all;
 }

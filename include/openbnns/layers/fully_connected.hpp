@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "activation.hpp"
+#include "convolution.hpp"
 
 namespace bnns {
 
@@ -18,30 +18,14 @@ struct FullyConnectedLayerOptions {
   std::optional<FilterParameters> filter_parameters = std::nullopt;
 };
 
-struct FullyConnectedBackwardArguments {
-  Descriptor input;
-  Descriptor output;
-  Descriptor output_gradient;
-  std::optional<Descriptor> input_gradient;
-  std::optional<Descriptor> weights_gradient = std::nullopt;
-  std::optional<Descriptor> bias_gradient = std::nullopt;
-};
+using FullyConnectedBackwardArguments = ConvolutionBackwardArguments;
 
-class FullyConnectedLayer : public UnaryLayer {
+// Derived as in Swift: both have the same backward pass.
+class FullyConnectedLayer : public ConvolutionLayer {
  public:
   explicit FullyConnectedLayer(const FullyConnectedLayerOptions& options)
-      : UnaryLayer(create(options), "FullyConnectedLayer") {}
-
-  // Gradients of weights and bias are sums over the batch.
-  void apply_backward(std::size_t batch_size, const FullyConnectedBackwardArguments& arguments) {
-    backward(batch_size,
-             {.input = arguments.input,
-              .output = arguments.output,
-              .output_gradient = arguments.output_gradient,
-              .input_gradient = arguments.input_gradient},
-             arguments.weights_gradient, arguments.bias_gradient,
-             "FullyConnectedLayer::apply_backward");
-  }
+      : ConvolutionLayer(create(options), "FullyConnectedLayer",
+                         "FullyConnectedLayer::apply_backward") {}
 
  private:
   static BNNSFilter create(const FullyConnectedLayerOptions& options) {

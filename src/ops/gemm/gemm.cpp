@@ -1,279 +1,259 @@
-// Register tiles of the two product forms, see gemm.h. Rows of A are M, columns of C are N.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/gemm/gemm.cpp"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-
-#include <algorithm>
-#include <cstring>
-
+// The plan of a product: what is packed when, and which tiles a grain computes.
+//   One operand is shared: packed before the grains start, in slabs of kSlab floats (or packed for
+//   good). The other is the grains' own: each packs its block of lines; if there are too few
+//   blocks to share out, that operand is packed before, too, and grains are groups of tiles.
+//   K beyond kSlabDepth is summed slab after slab in tiles of (hi, lo).
 #include "ops/gemm/gemm.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace bnns::impl::HWY_NAMESPACE {
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "ops/gemm/plan.h"
+
+namespace bnns::impl {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
 
-// Long sums are cut into blocks: each block starts from zero, which bounds the rounding error.
-constexpr size_t kBlockK = 256;
+// Lines of an operand that lie packed: panels [panel0, panel0 + count), their first line moved.
+struct Lines {
+  GemmPanels panels;
+  size_t line0, panel0, count;
 
-HWY_INLINE void Put(const GemmTarget& c, size_t m, size_t n, float sum) {
-  float& value = c.data[m * c.row + n];
-  if (c.bias != nullptr) sum += c.bias[n];
-  value = c.accumulate ? value + sum : sum;
-}
+  size_t first(size_t p) const { return line0 + panels.first(panel0 + p); }
+  size_t lines(size_t p) const { return panels.count(panel0 + p); }
+  const float* at(size_t p, size_t k0) const { return panels.at(panel0 + p, k0); }
+};
 
-#if HWY_TARGET != HWY_SCALAR
-// The four sums of lanes, with six shuffles instead of four times three.
-HWY_INLINE hn::Vec<hn::Full128<float>> SumFour(V a, V b, V c, V e) {
-  const D d;
-  const hn::Repartition<double, D> pairs;
-  const auto fold = [&](V x, V y) HWY_ATTR {
-    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, x, y), hn::InterleaveUpper(d, x, y)));
-  };
-  const auto ab = fold(a, b), ce = fold(c, e);
-  // Each block of four lanes now adds up to {a, b, c, e}.
-  const V blocks = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)),
-                           hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)));
-  HWY_ALIGN float parts[hn::MaxLanes(D())];
-  hn::Store(blocks, d, parts);
-  const hn::Full128<float> four;
-  auto sum = hn::Load(four, parts);
-  for (size_t i = 4; i < hn::Lanes(d); i += 4) sum = hn::Add(sum, hn::Load(four, parts + i));
-  return sum;
-}
+class Run {
+ public:
+  Run(const GemmKernels& kernels, size_t threads, const GemmShape& shape, const GemmOperand& a,
+      const GemmOperand& b, const GemmTarget& c, const GemmEpilogue& epilogue, float* scratch)
+      : kernels_(kernels),
+        plan_(kernels, shape, a, b),
+        threads_(useful_threads(threads, plan_.nanoseconds())),
+        k_(shape.k),
+        own_(plan_.own_is_a ? a : b),
+        shared_(plan_.own_is_a ? b : a),
+        c_(c),
+        epilogue_(epilogue),
+        memory_(scratch) {}
 
-HWY_INLINE void PutFour(const GemmTarget& c, size_t m, size_t n, hn::Vec<hn::Full128<float>> sum) {
-  const hn::Full128<float> four;
-  float* to = c.data + m * c.row + n;
-  if (c.bias != nullptr) sum = hn::Add(sum, hn::LoadU(four, c.bias + n));
-  if (c.accumulate) sum = hn::Add(hn::LoadU(four, to), sum);
-  hn::StoreU(sum, four, to);
-}
-#endif
-
-// kM rows of A times kN rows of B, with kU independent sums each to hide the latency of the FMA.
-template <size_t kM, size_t kN, size_t kU>
-HWY_INLINE void DotTile(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t k,
-                        size_t m, size_t n) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  V sums[kU][kM][kN];
-  for (auto& u : sums)
-    for (auto& row : u)
-      for (V& sum : row) sum = hn::Zero(d);
-  const float* a_row = a.data + m * a.row;
-  const float* b_row = b.data + n * b.row;
-  const auto step = [&](size_t i, V(&to)[kM][kN]) HWY_ATTR {
-    V column[kN];
-    for (size_t y = 0; y < kN; ++y) column[y] = hn::LoadU(d, b_row + y * b.row + i);
-    for (size_t x = 0; x < kM; ++x) {
-      const V left = hn::LoadU(d, a_row + x * a.row + i);
-      for (size_t y = 0; y < kN; ++y) to[x][y] = hn::MulAdd(left, column[y], to[x][y]);
-    }
-  };
-  size_t i = 0;
-  for (; i + kU * lanes <= k; i += kU * lanes) {
-    for (size_t u = 0; u < kU; ++u) step(i + u * lanes, sums[u]);
-  }
-  for (; i + lanes <= k; i += lanes) step(i, sums[0]);
-  for (size_t x = 0; x < kM; ++x) {
-    V row[kN];
-    for (size_t y = 0; y < kN; ++y) {
-      row[y] = sums[0][x][y];
-      for (size_t u = 1; u < kU; ++u) row[y] = hn::Add(row[y], sums[u][x][y]);
-    }
-    const auto tail = [&](size_t y) {
-      float sum = 0;
-      for (size_t t = i; t < k; ++t) sum += a_row[x * a.row + t] * b_row[y * b.row + t];
-      return sum;
-    };
-#if HWY_TARGET != HWY_SCALAR
-    if constexpr (kN == 4) {
-      auto sum = SumFour(row[0], row[1], row[2], row[3]);
-      if (i < k) {
-        const float rest[4] = {tail(0), tail(1), tail(2), tail(3)};
-        sum = hn::Add(sum, hn::LoadU(hn::Full128<float>(), rest));
+  void run() {
+    for (size_t s = 0; s < plan_.shared_lines; s += plan_.shared_slab) {
+      for (size_t o = 0; o < plan_.own_lines; o += plan_.own_slab) {
+        for (size_t k = 0; k < k_; k += plan_.depth_slab) run_slab(s, o, k);
       }
-      PutFour(c, m + x, n, sum);
-      continue;
-    }
-#endif
-    for (size_t y = 0; y < kN; ++y)
-      Put(c, m + x, n + y, hn::GetLane(hn::SumOfLanes(d, row[y])) + tail(y));
-  }
-}
-
-template <size_t kM, size_t kN, size_t kU>
-HWY_INLINE void DotRows(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t k,
-                        size_t m, size_t n0, size_t n1) {
-  size_t n = n0;
-  for (; n + kN <= n1; n += kN) DotTile<kM, kN, kU>(a, b, c, k, m, n);
-  for (; n < n1; ++n) DotTile<kM, 1, 2>(a, b, c, k, m, n);
-}
-
-void Dot(const GemmMatrix& a_given, const GemmMatrix& b_given, const GemmTarget& c_given, size_t k,
-         const GemmTile& tile) {
-  // Copies, which stores to C cannot change: their fields stay in registers.
-  GemmMatrix a = a_given, b = b_given;
-  GemmTarget c = c_given;
-  // Every lane has its own sum, so that blocks may be longer than in the other form.
-  const size_t block = 2 * kBlockK * hn::Lanes(D());
-  for (size_t k0 = 0; k0 < k; k0 += block) {
-    const size_t n = std::min(block, k - k0);
-    size_t m = tile.m0;
-    for (; m + 4 <= tile.m1; m += 4) DotRows<4, 3, 1>(a, b, c, n, m, tile.n0, tile.n1);
-    for (; m < tile.m1; ++m) DotRows<1, 4, 2>(a, b, c, n, m, tile.n0, tile.n1);
-    a.data += n;
-    b.data += n;
-    c.accumulate = true;
-    c.bias = nullptr;
-  }
-}
-
-// kM rows of C, kN vectors wide, from k0 to k1. `b` points to column 0 of the tile.
-template <size_t kM, size_t kN>
-HWY_INLINE void AxpyTile(const GemmMatrix& a, const float* b, size_t b_row, size_t k0, size_t k1,
-                         size_t m, V (&sums)[kM][kN]) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  for (auto& row : sums)
-    for (V& sum : row) sum = hn::Zero(d);
-  const float* left = a.data + m * a.row;
-  for (size_t k = k0; k < k1; ++k) {
-    V row[kN];
-    for (size_t y = 0; y < kN; ++y) row[y] = hn::LoadU(d, b + k * b_row + y * lanes);
-    for (size_t x = 0; x < kM; ++x) {
-      const V factor = hn::Set(d, left[x * a.row + k * a.k]);
-      for (size_t y = 0; y < kN; ++y) sums[x][y] = hn::MulAdd(factor, row[y], sums[x][y]);
     }
   }
+
+ private:
+  // Offsets in the working memory.
+  float* shared_memory() const { return memory_; }
+  float* own_memory() const { return memory_ + plan_.shared_floats; }
+  float* slab_sums() const { return own_memory() + plan_.own_floats; }
+  float* worker_memory(size_t worker) const {
+    return slab_sums() + plan_.sum_floats + worker * plan_.worker_floats();
+  }
+
+  GemmSide own_side() const { return plan_.own_is_a ? GemmSide::kA : GemmSide::kB; }
+  GemmSide shared_side() const { return plan_.own_is_a ? GemmSide::kB : GemmSide::kA; }
+
+  void run_slab(size_t shared0, size_t own0, size_t k0);
+  Lines ready(const GemmOperand& operand, GemmSide side, size_t line0, size_t line1, float* memory);
+  void run_block(const Lines& own, const Lines& shared, size_t own_panel0, float* local_sums);
+  void run_group(const Lines& a, const Lines& b, const GemmTile& panels, size_t a_panel0,
+                 size_t b_panel0, float* local_sums);
+
+  const GemmKernels& kernels_;
+  const GemmPlan plan_;
+  const size_t threads_;
+  const size_t k_;
+  const GemmOperand &own_, &shared_;
+  const GemmTarget& c_;
+  const GemmEpilogue& epilogue_;
+  float* const memory_;
+  size_t k0_ = 0, depth_ = 0;  // of the slab at work
+};
+
+// Panels of the lines for the slab's depth: those that lie packed, or packed here by all threads.
+Lines Run::ready(const GemmOperand& operand, GemmSide side, size_t line0, size_t line1,
+                 float* memory) {
+  if (operand.packed != nullptr) {
+    const GemmPanels& p = operand.packed->panels();
+    // Slabs of a packed operand are counted in whole panels, at most `width` lines each.
+    const size_t panel0 = line0 / p.width;
+    return {.panels = p,
+            .line0 = 0,
+            .panel0 = panel0,
+            .count = std::min(p.panels, div_up(line1, p.width)) - panel0};
+  }
+  const GemmPanels p(memory, kernels_, side, line1 - line0, depth_);
+  parallel_for(threads_, p.panels, [&](size_t panel, size_t) {
+    pack_panel(kernels_, side, operand, p, panel, line0, k0_);
+  });
+  return {.panels = p, .line0 = line0, .panel0 = 0, .count = p.panels};
 }
 
-template <size_t kM, size_t kN>
-HWY_INLINE void AxpyWhole(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t k0,
-                          size_t k1, size_t m, size_t n) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  V sums[kM][kN];
-  AxpyTile<kM, kN>(a, b.data + n, b.row, k0, k1, m, sums);
-  for (size_t x = 0; x < kM; ++x) {
-    for (size_t y = 0; y < kN; ++y) {
-      float* to = c.data + (m + x) * c.row + n + y * lanes;
-      V sum = sums[x][y];
-      if (k0 == 0 && c.bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, c.bias + n + y * lanes));
-      if (k0 > 0 || c.accumulate) sum = hn::Add(hn::LoadU(d, to), sum);
-      hn::StoreU(sum, d, to);
+void Run::run_slab(size_t shared0, size_t own0, size_t k0) {
+  k0_ = k0;
+  depth_ = std::min(plan_.depth_slab, k_ - k0);
+  const size_t shared1 = std::min(plan_.shared_lines, shared0 + plan_.shared_slab);
+  const size_t own1 = std::min(plan_.own_lines, own0 + plan_.own_slab);
+  const Lines shared = ready(shared_, shared_side(), shared0, shared1, shared_memory());
+  if (plan_.local) {
+    const size_t blocks = div_up(own1 - own0, plan_.block);
+    parallel_for(threads_, blocks, [&](size_t block, size_t worker) {
+      const size_t line0 = own0 + block * plan_.block;
+      const GemmPanels p(worker_memory(worker), kernels_, own_side(),
+                         std::min(plan_.block, own1 - line0), depth_);
+      for (size_t panel = 0; panel < p.panels; ++panel)
+        pack_panel(kernels_, own_side(), own_, p, panel, line0, k0_);
+      const Lines own = {.panels = p, .line0 = line0, .panel0 = 0, .count = p.panels};
+      run_block(own, shared, block * (plan_.block / p.width),
+                worker_memory(worker) + plan_.block_floats);
+    });
+    return;
+  }
+  const Lines own = ready(own_, own_side(), own0, own1, own_memory());
+  const Lines &a = plan_.own_is_a ? own : shared, &b = plan_.own_is_a ? shared : own;
+  const size_t groups_b = div_up(b.count, plan_.group_b);
+  parallel_for(threads_, groups_b * div_up(a.count, plan_.group_a), [&](size_t g, size_t worker) {
+    const size_t i = g / groups_b * plan_.group_a, j = g % groups_b * plan_.group_b;
+    const GemmTile panels = {.m0 = i,
+                             .m1 = std::min(a.count, i + plan_.group_a),
+                             .n0 = j,
+                             .n1 = std::min(b.count, j + plan_.group_b)};
+    run_group(a, b, panels, 0, 0, worker_memory(worker) + plan_.block_floats);
+  });
+}
+
+// A grain's own block times all that is shared.
+void Run::run_block(const Lines& own, const Lines& shared, size_t own_panel0, float* local_sums) {
+  const Lines &a = plan_.own_is_a ? own : shared, &b = plan_.own_is_a ? shared : own;
+  for (size_t j = 0; j < b.count; j += plan_.group_b) {
+    for (size_t i = 0; i < a.count; i += plan_.group_a) {
+      const GemmTile panels = {.m0 = i,
+                               .m1 = std::min(a.count, i + plan_.group_a),
+                               .n0 = j,
+                               .n1 = std::min(b.count, j + plan_.group_b)};
+      run_group(a, b, panels, plan_.own_is_a ? own_panel0 : 0, plan_.own_is_a ? 0 : own_panel0,
+                local_sums);
     }
   }
 }
 
-// The last columns, fewer than a vector: B goes through a buffer filled up with zeros.
-template <size_t kM>
-HWY_INLINE void AxpyTail(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t k0,
-                         size_t k1, size_t m, size_t n, size_t columns) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  HWY_ALIGN float padded[kBlockK * hn::MaxLanes(D())];
-  for (size_t k = k0; k < k1; ++k) {
-    float* row = padded + (k - k0) * lanes;
-    std::memcpy(row, b.data + k * b.row + n, columns * sizeof(float));
-    std::memset(row + columns, 0, (lanes - columns) * sizeof(float));
+// Tiles of panels [m0, m1) x [n0, n1), block of depth after block of depth: the panel of B and the
+// sums stay in the nearest caches. A flat product has one block; it goes along the rows of C, which
+// it mostly writes.
+void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_panel0,
+                    size_t b_panel0, float* local_sums) {
+  const bool many_slabs = depth_ < k_;
+  const size_t sum_size = 2 * kernels_.mr * kernels_.nr;
+  const auto run_tile = [&](size_t k, size_t i, size_t j) {
+    const size_t depth = std::min(kGemmDepth, depth_ - k);
+    float* sum = many_slabs
+                     ? slab_sums() + ((b_panel0 + j) * plan_.sum_rows + a_panel0 + i) * sum_size
+                     : local_sums + ((j - t.n0) * plan_.group_a + i - t.m0) * sum_size;
+    const size_t m = a.first(i), n = b.first(j);
+    // A packed operand spans all of K, others the slab.
+    GemmTileJob job = {.a = a.at(i, a.panels.depth == depth_ ? k : k0_ + k),
+                       .b = b.at(j, b.panels.depth == depth_ ? k : k0_ + k),
+                       .depth = depth,
+                       .rows = a.lines(i),
+                       .columns = b.lines(j),
+                       .sum_in = k0_ + k == 0 ? nullptr : sum,
+                       .sum_out = k0_ + k + depth == k_ ? nullptr : sum,
+                       .c = c_};
+    job.c.data += m * c_.row + n;
+    if (c_.column_bias != nullptr) job.c.column_bias += n;
+    if (c_.row_bias != nullptr) job.c.row_bias += m;
+    kernels_.tile(job);
+  };
+  if (plan_.flat) {
+    for (size_t i = t.m0; i < t.m1; ++i)
+      for (size_t j = t.n0; j < t.n1; ++j) run_tile(0, i, j);
+  } else {
+    for (size_t k = 0; k < depth_; k += kGemmDepth)
+      for (size_t j = t.n0; j < t.n1; ++j)
+        for (size_t i = t.m0; i < t.m1; ++i) run_tile(k, i, j);
   }
-  V sums[kM][1];
-  const GemmMatrix shifted = {.data = a.data + k0 * a.k, .row = a.row, .k = a.k};
-  AxpyTile<kM, 1>(shifted, padded, lanes, 0, k1 - k0, m, sums);
-  HWY_ALIGN float out[hn::MaxLanes(D())];
-  for (size_t x = 0; x < kM; ++x) {
-    hn::Store(sums[x][0], d, out);
-    const GemmTarget target = {.data = c.data,
-                               .row = c.row,
-                               .accumulate = k0 > 0 || c.accumulate,
-                               .bias = k0 == 0 ? c.bias : nullptr};
-    for (size_t y = 0; y < columns; ++y) Put(target, m + x, n + y, out[y]);
-  }
+  if (epilogue_.finish == nullptr || k0_ + depth_ < k_) return;
+  epilogue_.finish(epilogue_.context, {.m0 = a.first(t.m0),
+                                       .m1 = a.first(t.m1 - 1) + a.lines(t.m1 - 1),
+                                       .n0 = b.first(t.n0),
+                                       .n1 = b.first(t.n1 - 1) + b.lines(t.n1 - 1)});
 }
 
-template <size_t kM, size_t kN>
-HWY_INLINE void AxpyRows(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t k0,
-                         size_t k1, size_t m, size_t n0, size_t n1) {
-  const size_t lanes = hn::Lanes(D());
-  size_t n = n0;
-  for (; n + kN * lanes <= n1; n += kN * lanes) AxpyWhole<kM, kN>(a, b, c, k0, k1, m, n);
-  if constexpr (kN > 2) {
-    for (; n + 2 * lanes <= n1; n += 2 * lanes) AxpyWhole<kM, 2>(a, b, c, k0, k1, m, n);
-  }
-  for (; n + lanes <= n1; n += lanes) AxpyWhole<kM, 1>(a, b, c, k0, k1, m, n);
-  if (n < n1) AxpyTail<kM>(a, b, c, k0, k1, m, n, n1 - n);
-}
+// ---- Products that are not packed ----
 
-void Axpy(const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c, size_t k,
-          const GemmTile& tile) {
-  for (size_t k0 = 0; k0 < k; k0 += kBlockK) {
-    const size_t k1 = std::min(k, k0 + kBlockK);
-    size_t m = tile.m0;
-    for (; m + 4 <= tile.m1; m += 4) AxpyRows<4, 2>(a, b, c, k0, k1, m, tile.n0, tile.n1);
-    for (; m < tile.m1; ++m) AxpyRows<1, 8>(a, b, c, k0, k1, m, tile.n0, tile.n1);
-  }
-}
+// 64 columns x 32 rows of a dot product, one row pair of axpy a thousand columns long: each some
+// microseconds of work.
+constexpr size_t kDotM = 32, kDotN = 64;
+constexpr size_t kAxpyM = 32, kAxpyN = 2048;
 
-// Sums of the columns of one vector in double: there is nothing to gain from float here, the
-// additions wait for memory.
-HWY_INLINE V VectorOfSums(const float* a, size_t row, size_t m) {
-  const D d;
-#if HWY_TARGET == HWY_SCALAR
-  double sum = 0;
-  for (size_t x = 0; x < m; ++x) sum += double{a[x * row]};
-  return hn::Set(d, static_cast<float>(sum));
-#else
-  const hn::Half<D> half;
-  const hn::Repartition<double, D> wide;
-  auto low = hn::Zero(wide), high = hn::Zero(wide);
-  for (size_t x = 0; x < m; ++x) {
-    const V v = hn::LoadU(d, a + x * row);
-    low = hn::Add(low, hn::PromoteTo(wide, hn::LowerHalf(half, v)));
-    high = hn::Add(high, hn::PromoteTo(wide, hn::UpperHalf(half, v)));
-  }
-  return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
-#endif
-}
-
-void ColumnSums(const float* a, size_t row, size_t m, size_t n, float* sums, bool accumulate) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    V sum = VectorOfSums(a + i, row, m);
-    if (accumulate) sum = hn::Add(hn::LoadU(d, sums + i), sum);
-    hn::StoreU(sum, d, sums + i);
-  }
-  for (; i < n; ++i) {
-    double sum = 0;
-    for (size_t x = 0; x < m; ++x) sum += double{a[x * row + i]};
-    sums[i] = (accumulate ? sums[i] : 0) + static_cast<float>(sum);
-  }
-}
-
-const GemmKernels* GemmTable() {
-  static constexpr GemmKernels kTable = {.dot = Dot, .axpy = Axpy, .column_sums = ColumnSums};
-  return &kTable;
+void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const GemmShape& shape,
+                const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c,
+                const GemmEpilogue& epilogue) {
+  const bool dot = form == GemmForm::kDot;
+  const GemmDirect p = {.a = static_cast<const float*>(a.data),
+                        .a_row = a.transposed ? 1 : a.row,
+                        .a_k = a.transposed ? a.row : 1,
+                        .b = static_cast<const float*>(b.data),
+                        .b_row = b.row,
+                        .k = shape.k};
+  const auto kernel = dot ? kernels.dot : kernels.axpy;
+  const size_t tile_m = dot ? kDotM : kAxpyM, tile_n = dot ? kDotN : kAxpyN;
+  const auto run_tile = [&](const GemmTile& t) {
+    kernel(p, c, t.m0, t.m1, t.n0, t.n1);
+    if (epilogue.finish != nullptr) epilogue.finish(epilogue.context, t);
+  };
+  // The smallest products should not pay for the plan.
+  if (shape.m <= tile_m && shape.n <= tile_n)
+    return run_tile({.m0 = 0, .m1 = shape.m, .n0 = 0, .n1 = shape.n});
+  const size_t tiles_n = div_up(shape.n, tile_n);
+  parallel_for(useful_threads(threads, gemm_nanoseconds(shape)), tiles_n * div_up(shape.m, tile_m),
+               [&](size_t t, size_t) {
+                 const size_t m = t / tiles_n * tile_m, n = t % tiles_n * tile_n;
+                 run_tile({.m0 = m,
+                           .m1 = std::min(shape.m, m + tile_m),
+                           .n0 = n,
+                           .n1 = std::min(shape.n, n + tile_n)});
+               });
 }
 
 }  // namespace
-}  // namespace bnns::impl::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-#include "core/target.h"
+size_t gemm_scratch(const GemmKernels& kernels, size_t threads, const GemmShape& shape,
+                    const GemmOperand& a, const GemmOperand& b) {
+  if (gemm_form(shape, a, b) != GemmForm::kPacked) return 0;
+  return GemmPlan(kernels, shape, a, b).floats(threads);
+}
 
-namespace bnns::impl {
+void run_gemm(const GemmKernels& kernels, size_t threads, const GemmShape& shape,
+              const GemmOperand& a, const GemmOperand& b, const GemmTarget& c,
+              const GemmEpilogue& epilogue, float* scratch) {
+  const GemmForm form = gemm_form(shape, a, b);
+  if (form != GemmForm::kPacked)
+    return run_direct(kernels, threads, form, shape, a.matrix, b.matrix, c, epilogue);
+  Run(kernels, threads, shape, a, b, c, epilogue, scratch).run();
+}
 
-HWY_EXPORT(GemmTable);
-const GemmKernels* gemm_kernels() {
-  return pick(HWY_DISPATCH_TABLE(GemmTable))();
+void run_gemm_batch(const GemmKernels& kernels, size_t threads, size_t count,
+                    const GemmShape& shape, const GemmOperand& a, const GemmOperand& b,
+                    const GemmTarget& c, const GemmSteps& steps, float* scratch) {
+  const size_t one = gemm_scratch(kernels, 1, shape, a, b);
+  const auto moved = [](const GemmOperand& from, size_t values) {
+    GemmOperand to = from;
+    to.matrix.data =
+        static_cast<const char*>(from.matrix.data) + values * type_bytes(from.matrix.type);
+    return to;
+  };
+  const double work = static_cast<double>(count) * gemm_nanoseconds(shape);
+  parallel_for(useful_threads(threads, work), count, [&](size_t i, size_t worker) {
+    GemmTarget target = c;
+    target.data += i * steps.c;
+    run_gemm(kernels, 1, shape, moved(a, i * steps.a), moved(b, i * steps.b), target, {},
+             scratch + worker * one);
+  });
 }
 
 }  // namespace bnns::impl
-#endif

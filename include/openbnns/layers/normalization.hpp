@@ -1,0 +1,129 @@
+// Normalization: values are brought to mean 0 and variance 1, then scaled and shifted.
+#ifndef OPENBNNS_LAYERS_NORMALIZATION_HPP
+#define OPENBNNS_LAYERS_NORMALIZATION_HPP
+
+#include <cstddef>
+#include <optional>
+#include <variant>
+
+#include "activation.hpp"
+
+namespace bnns {
+
+namespace normalization {
+
+// Per channel over all samples. The moving statistics, one value per channel, are updated by
+// training and used by inference; without both of them inference uses those of its input.
+struct Batch {
+  std::optional<Descriptor> moving_mean = std::nullopt;
+  std::optional<Descriptor> moving_variance = std::nullopt;
+};
+// Per channel of each sample.
+struct Instance {
+  std::optional<Descriptor> moving_mean = std::nullopt;
+  std::optional<Descriptor> moving_variance = std::nullopt;
+};
+// Per sample over channels, height and width (axis 0), height and width (1) or width (2).
+struct Layer {
+  std::size_t normalization_axis = 0;
+};
+// Per sample over groups of neighbouring channels.
+struct Group {
+  std::size_t group_count;
+};
+
+}  // namespace normalization
+
+using NormalizationType = std::variant<normalization::Batch, normalization::Instance,
+                                       normalization::Layer, normalization::Group>;
+
+enum class LearningPhase { training, inference };
+
+struct NormalizationLayerOptions {
+  NormalizationType type;
+  Descriptor input;
+  Descriptor output;
+  std::optional<Descriptor> beta = std::nullopt;   // absent: 0
+  std::optional<Descriptor> gamma = std::nullopt;  // absent: 1
+  float momentum = 0;                              // weight of the old moving statistics
+  float epsilon;
+  ActivationFunction activation = ActivationFunction::identity();
+  std::optional<FilterParameters> filter_parameters = std::nullopt;
+};
+
+// `output` is that of the forward pass.
+struct NormalizationBackwardArguments {
+  Descriptor output;
+  Descriptor output_gradient;
+  std::optional<Descriptor> input_gradient = std::nullopt;
+  std::optional<Descriptor> beta_gradient = std::nullopt;
+  std::optional<Descriptor> gamma_gradient = std::nullopt;
+};
+
+class NormalizationLayer : public Layer {
+ public:
+  explicit NormalizationLayer(const NormalizationLayerOptions& options)
+      : Layer(create(options), "NormalizationLayer") {}
+
+  // The output may be the input.
+  void apply(std::size_t batch_size, const Descriptor& input, const Descriptor& output,
+             LearningPhase phase) {
+    constexpr const char* kOperation = "NormalizationLayer::apply";
+    require_ready(batch_size, kOperation);
+    detail::require_data(input, kOperation, "input");
+    detail::require_data(output, kOperation, "output");
+    detail::check(BNNSNormalizationFilterApplyBatch(
+                      native_handle(), batch_size, input.data, detail::batch_stride(input),
+                      output.data, detail::batch_stride(output), phase == LearningPhase::training),
+                  Error::Code::layer_apply_fail, kOperation);
+  }
+
+  // After an apply() with the same batch size in the training phase.
+  void apply_backward(std::size_t batch_size, NormalizationBackwardArguments arguments) {
+    constexpr const char* kOperation = "NormalizationLayer::apply_backward";
+    require_ready(batch_size, kOperation);
+    std::optional<Descriptor>& input_gradient = arguments.input_gradient;
+    detail::check(BNNSNormalizationFilterApplyBackwardBatch(
+                      native_handle(), batch_size, detail::pointer_or_null(input_gradient),
+                      input_gradient ? detail::batch_stride(*input_gradient) : 0,
+                      arguments.output.data, detail::batch_stride(arguments.output),
+                      &arguments.output_gradient, detail::batch_stride(arguments.output_gradient),
+                      detail::pointer_or_null(arguments.beta_gradient),
+                      detail::pointer_or_null(arguments.gamma_gradient)),
+                  Error::Code::layer_apply_fail, kOperation);
+  }
+
+ private:
+  using Parameters = BNNSLayerParametersNormalization;
+
+  static void set(const normalization::Layer& type, Parameters& parameters) {
+    parameters.normalization_axis = type.normalization_axis;
+  }
+  static void set(const normalization::Group& type, Parameters& parameters) {
+    parameters.num_groups = type.group_count;
+  }
+  template <typename Type>
+  static void set(const Type& type, Parameters& parameters) {
+    if (type.moving_mean) parameters.moving_mean_desc = *type.moving_mean;
+    if (type.moving_variance) parameters.moving_variance_desc = *type.moving_variance;
+  }
+
+  static BNNSFilter create(const NormalizationLayerOptions& options) {
+    Parameters parameters = {};
+    parameters.i_desc = options.input;
+    parameters.o_desc = options.output;
+    if (options.beta) parameters.beta_desc = *options.beta;
+    if (options.gamma) parameters.gamma_desc = *options.gamma;
+    parameters.momentum = options.momentum;
+    parameters.epsilon = options.epsilon;
+    parameters.activation = options.activation.native();
+    std::visit([&](const auto& type) { set(type, parameters); }, options.type);
+    const detail::NativeFilterParameters native(options.filter_parameters);
+    const auto type = static_cast<BNNSFilterType>(BNNSBatchNorm + options.type.index());
+    return BNNSFilterCreateLayerNormalization(type, &parameters, native.get());
+  }
+};
+
+}  // namespace bnns
+
+#endif

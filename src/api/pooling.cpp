@@ -1,0 +1,114 @@
+// Pooling filters: today's creator and that of 2016, and the calls that carry indices.
+#include "layers/pooling.h"
+
+#include "api/boundary.h"
+#include "core/filter.h"
+
+using namespace bnns::impl;
+
+namespace {
+
+int apply(const char* function, BNNSFilter filter, const PoolingForwardArgs& args) {
+  return boundary::status(function, [&] { find_filter(filter).apply_pooling(args); });
+}
+
+int apply_backward(const char* function, BNNSFilter filter, const PoolingBackwardArgs& args) {
+  return boundary::status(function, [&] { find_filter(filter).apply_pooling_backward(args); });
+}
+
+}  // namespace
+
+extern "C" {
+
+BNNSFilter BNNSFilterCreateLayerPooling(const BNNSLayerParametersPooling* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerPooling",
+                          [&] { return make_pooling_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreatePoolingLayer(const BNNSImageStackDescriptor* in_desc,
+                                        const BNNSImageStackDescriptor* out_desc,
+                                        const BNNSPoolingLayerParameters* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreatePoolingLayer", [&] {
+    const BNNSLayerParametersPooling today =
+        pooling_parameters_of_2016(in_desc, out_desc, layer_params);
+    return make_pooling_filter(&today, filter_params);
+  });
+}
+
+int BNNSPoolingFilterApplyBatch(BNNSFilter filter, size_t batch_size, const void* in,
+                                size_t in_stride, void* out, size_t out_stride, size_t* indices,
+                                size_t idx_stride) {
+  return apply("BNNSPoolingFilterApplyBatch", filter,
+               {.filter = {.batch = batch_size,
+                           .in = in,
+                           .in_stride = in_stride,
+                           .out = out,
+                           .out_stride = out_stride},
+                .indices_type = BNNSDataTypeUInt64,
+                .indices = indices,
+                .indices_stride = idx_stride});
+}
+
+int BNNSPoolingFilterApplyBatchEx(BNNSFilter filter, size_t batch_size, const void* in,
+                                  size_t in_stride, void* out, size_t out_stride,
+                                  BNNSDataType indices_data_type, void* indices,
+                                  size_t idx_stride) {
+  return apply("BNNSPoolingFilterApplyBatchEx", filter,
+               {.filter = {.batch = batch_size,
+                           .in = in,
+                           .in_stride = in_stride,
+                           .out = out,
+                           .out_stride = out_stride},
+                .indices_type = indices_data_type,
+                .indices = indices,
+                .indices_stride = idx_stride});
+}
+
+int BNNSPoolingFilterApplyBackwardBatch(BNNSFilter filter, size_t batch_size, const void* in,
+                                        size_t in_stride, BNNSNDArrayDescriptor* in_delta,
+                                        size_t in_delta_stride, const void* out, size_t out_stride,
+                                        BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride,
+                                        BNNSNDArrayDescriptor* bias_delta, const size_t* indices,
+                                        size_t idx_stride) {
+  return apply_backward("BNNSPoolingFilterApplyBackwardBatch", filter,
+                        {.filter = {.batch = batch_size,
+                                    .in = in,
+                                    .in_stride = in_stride,
+                                    .in_delta = in_delta,
+                                    .in_delta_stride = in_delta_stride,
+                                    .out = out,
+                                    .out_stride = out_stride,
+                                    .out_delta = out_delta,
+                                    .out_delta_stride = out_delta_stride,
+                                    .weights_delta = nullptr,
+                                    .bias_delta = bias_delta},
+                         .indices_type = BNNSDataTypeUInt64,
+                         .indices = indices,
+                         .indices_stride = idx_stride});
+}
+
+int BNNSPoolingFilterApplyBackwardBatchEx(
+    BNNSFilter filter, size_t batch_size, const void* in, size_t in_stride,
+    BNNSNDArrayDescriptor* in_delta, size_t in_delta_stride, const void* out, size_t out_stride,
+    BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride, BNNSNDArrayDescriptor* bias_delta,
+    BNNSDataType indices_data_type, const void* indices, size_t idx_stride) {
+  return apply_backward("BNNSPoolingFilterApplyBackwardBatchEx", filter,
+                        {.filter = {.batch = batch_size,
+                                    .in = in,
+                                    .in_stride = in_stride,
+                                    .in_delta = in_delta,
+                                    .in_delta_stride = in_delta_stride,
+                                    .out = out,
+                                    .out_stride = out_stride,
+                                    .out_delta = out_delta,
+                                    .out_delta_stride = out_delta_stride,
+                                    .weights_delta = nullptr,
+                                    .bias_delta = bias_delta},
+                         .indices_type = indices_data_type,
+                         .indices = indices,
+                         .indices_stride = idx_stride});
+}
+
+}  // extern "C"

@@ -1,0 +1,30 @@
+// The parameters of a convolution: every check of them, and the geometry they describe.
+#pragma once
+
+#include "core/descriptor.h"
+#include "ops/activation/activation.h"
+#include "ops/convolution/geometry.h"
+#include "ops/convolution/weights.h"
+#include "openbnns/bnns.h"
+
+namespace bnns::impl {
+
+struct ConvolutionDescription {
+  const ActivationRow* activation;
+  Descriptor in, out, weights, bias;
+  bool has_bias;
+  bool transposed;
+  ConvolutionGeometry geometry;
+};
+
+ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* parameters,
+                                        bool transposed);
+
+// Where the elements of weights lie; `weights` has passed the checks of read_convolution().
+ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);
+
+// A weights_delta: Float32, of any weight layout with the sizes of the filter's weights.
+Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given,
+                              const ConvolutionDescription& convolution);
+
+}  // namespace bnns::impl

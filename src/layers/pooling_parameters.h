@@ -1,0 +1,21 @@
+// The parameters of a pooling layer, read and checked.
+#pragma once
+
+#include "core/descriptor.h"
+#include "layers/activation.h"
+#include "ops/pooling/pooling.h"
+#include "openbnns/bnns.h"
+
+namespace bnns::impl {
+
+struct PoolingParameters {
+  const char* name;  // of the function
+  const ActivationRow* activation;
+  Descriptor in, out, bias;
+  bool has_bias;
+  PoolingProblem problem;
+};
+
+PoolingParameters read_pooling(const BNNSLayerParametersPooling* p);
+
+}  // namespace bnns::impl

@@ -1,0 +1,170 @@
+#include "ops/convolution/convolution.h"
+
+#include <algorithm>
+
+namespace bnns::impl {
+namespace {
+
+// Half of a second-level cache of 512 KB for padded rows.
+constexpr size_t kBufferFloats = 65536;
+
+ConvolutionPlan::Limits limits(size_t channels) {
+  return {.channels = channels, .floats = kBufferFloats, .outputs = SIZE_MAX};
+}
+
+}  // namespace
+
+ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
+                             const ConvolutionProblem& problem)
+    : memory_(memory),
+      problem_(problem),
+      context_(problem.geometry, threads),
+      to_small_(memory, problem.geometry, ConvolutionDirection::kToSmall,
+                limits(problem.geometry.large_channels)),
+      to_large_(memory, problem.geometry, ConvolutionDirection::kToLarge,
+                limits(problem.geometry.small_channels)),
+      dots_(memory, problem.geometry, context_.kernels.lanes),
+      per_thread_(plan_scratch()),
+      scratch_(memory) {}
+
+size_t ConvolutionOp::plan_scratch() const {
+  const View &in = problem_.in, &out = problem_.out;
+  const size_t widest = std::max(in.extent[0], out.extent[0]);
+  const bool activation = !problem_.activation.is_identity();
+  const size_t most =
+      std::max({pass_scratch(forward_way().plan, out, activation),
+                pass_scratch(backward_way().plan, in, false), dots_.scratch(widest)});
+  // Whole cache lines, so that threads do not share one.
+  return div_up(most, kAlignment) * kAlignment;
+}
+
+float* ConvolutionOp::buffer(Array<float>& array, size_t size) {
+  if (array.size() < size) array = Array<float>(memory_, size);
+  return array.data();
+}
+
+ConvolutionWork ConvolutionOp::work(Scratch& scratch) {
+  const size_t size =
+      checked_mul(per_thread_, context_.threads, "the working memory of a convolution");
+  return {.data = buffer(scratch.work, size), .per_thread = per_thread_};
+}
+
+void ConvolutionOp::own_parameters(const Parameters& parameters) {
+  const ConvolutionGeometry& g = problem_.geometry;
+  own_weights_ = Array<float>(memory_, g.weights());
+  own_panels_ = Array<float>(memory_, g.weights());
+  read_weights(*context_.run.convert, g, parameters.weights, context_.threads, own_weights_.data());
+  const Way way = forward_way();
+  pack_weights(g, way.plan, way.direction, own_weights_.data(), context_.threads,
+               own_panels_.data());
+  if (!problem_.has_bias) return;
+  own_bias_ = Array<float>(memory_, problem_.out.extent[2]);
+  read_values(*context_.run.convert, collapsed(parameters.bias), 0, own_bias_.size(),
+              own_bias_.data());
+}
+
+const float* ConvolutionOp::ready_weights(Scratch& scratch) {
+  const ConvolutionGeometry& g = problem_.geometry;
+  if (own_weights_) return own_weights_.data();
+  if (client_.weights.is_canonical(g)) return static_cast<float*>(client_.weights.view.data);
+  float* weights = buffer(scratch.weights, g.weights());
+  read_weights(*context_.run.convert, g, client_.weights, context_.threads, weights);
+  return weights;
+}
+
+const float* ConvolutionOp::ready_panels(Scratch& scratch, const Way& way) {
+  if (own_panels_ && way.direction == forward_way().direction) return own_panels_.data();
+  const float* weights = ready_weights(scratch);
+  float* panels = buffer(scratch.panels, problem_.geometry.weights());
+  pack_weights(problem_.geometry, way.plan, way.direction, weights, context_.threads, panels);
+  return panels;
+}
+
+const float* ConvolutionOp::ready_bias(Scratch& scratch) {
+  if (!problem_.has_bias) return nullptr;
+  if (own_bias_) return own_bias_.data();
+  const View bias = collapsed(client_.bias);
+  if (bias.is_float() && bias.is_dense()) return static_cast<float*>(bias.data);
+  float* values = buffer(scratch.bias, bias.count);
+  read_values(*context_.run.convert, bias, 0, bias.count, values);
+  return values;
+}
+
+void ConvolutionOp::forward(size_t batch, const ImageBatch& in, const ImageBatch& out,
+                            uint64_t random_stream) {
+  const RowActivation& f = problem_.activation;
+  if (f.kind == ActivationClass::kRandom) return draw_random(batch, out, random_stream);
+  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  const Way way = forward_way();
+  const bool noise = f.element.row().function == BNNSActivationFunctionGumbelMax;
+  const ConvolutionPass pass = {.plan = &way.plan,
+                                .direction = way.direction,
+                                .source = RowReader(context_.run, in),
+                                .to = out,
+                                .panels = ready_panels(*scratch, way),
+                                .bias = ready_bias(*scratch),
+                                .activation = f.is_identity() || noise ? nullptr : &f,
+                                .accumulate = false};
+  run_pass(context_, batch, pass, work(*scratch));
+  if (noise) draw_random(batch, out, random_stream);
+}
+
+// Gumbel noise instead of the output, or the maximum of each row of it with noise.
+void ConvolutionOp::draw_random(size_t batch, const ImageBatch& out, uint64_t stream) const {
+  const ElementActivation& f = problem_.activation.element;
+  if (problem_.activation.kind == ActivationClass::kRandom)
+    return run_gumbel(context_.run, f, stream, batched(out.one, out.data, batch, out.stride));
+  SoftmaxAxes axes;
+  axes.rank = 4;
+  for (size_t k = 0; k < 4; ++k) {
+    axes.extent[k] = k < 3 ? out.one.extent[k] : batch;
+    axes.reduced[k] = k == 0;
+    for (auto& stride : axes.stride) stride[k] = k < 3 ? out.one.stride[k] : out.step();
+  }
+  collapse(axes);
+  const SoftmaxTensor tensor = {
+      .data = const_cast<void*>(out.data), .type = out.one.type, .scaling = out.one.scaling};
+  run_gumbel_max(SoftmaxRun(context_.threads), axes, f.parameters().alpha, f.parameters().beta,
+                 stream, tensor, tensor);
+}
+
+void ConvolutionOp::backward(size_t batch, const Gradients& p) {
+  // All memory before anything is written.
+  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  const ConvolutionWork memory = work(*scratch);
+  const Way way = backward_way();
+  const bool want_dx = p.dx.data != nullptr;
+  const float* panels = want_dx ? ready_panels(*scratch, way) : nullptr;
+
+  const RowReader g(context_.run, context_.softmax, p.dy, p.out, problem_.activation);
+  if (want_dx) {
+    const ConvolutionPass pass = {.plan = &way.plan,
+                                  .direction = way.direction,
+                                  .source = g,
+                                  .to = p.dx,
+                                  .panels = panels,
+                                  .bias = nullptr,
+                                  .activation = nullptr,
+                                  .accumulate = p.dx_accumulate};
+    run_pass(context_, batch, pass, memory);
+  }
+  if (p.dw.view.data != nullptr) {
+    const RowReader in(context_.run, p.in);
+    dots_.run(context_, batch, problem_.transposed ? in : g, problem_.transposed ? g : in, p.dw,
+              p.dw_accumulate, memory);
+  }
+  if (p.db.data != nullptr) sum_channels(context_, batch, g, p.db, p.db_accumulate, memory);
+}
+
+void ConvolutionOp::reserve(size_t callers) {
+  const ConvolutionGeometry& g = problem_.geometry;
+  scratch_.reserve(callers, [&](Scratch& s) {
+    work(s);
+    buffer(s.panels, g.weights());
+    if (own_weights_) return;
+    if (!client_.weights.is_canonical(g)) buffer(s.weights, g.weights());
+    if (problem_.has_bias) buffer(s.bias, client_.bias.count);
+  });
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,99 @@
+// Convolution and transposed convolution with bias and fused activation (see geometry.h):
+//   convolution  out = act(bias + the large image carried to the small one)
+//   transposed   out = act(bias + the small image carried to the large one)
+// and with g = dy act'(y):  dx: g carried the other way,  dw: dot products of small and large image
+// summed over the batch,  db: sums of g.
+// Blocks of output rows are the grains; an output is summed by one grain in an order that depends
+// on the geometry alone. For dw a grain owns some channels of both images and runs over the batch.
+// Working memory: the weights in panels once per caller, and a buffer of padded rows per thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/lease.h"
+#include "ops/convolution/dots.h"
+#include "ops/convolution/pass.h"
+#include "ops/convolution/weights.h"
+
+namespace bnns::impl {
+
+struct ConvolutionProblem {
+  ConvolutionGeometry geometry;
+  bool transposed;
+  View in, out;  // one sample: x, y, channel
+  bool has_bias;
+  RowActivation activation;
+};
+
+class ConvolutionOp {
+ public:
+  ConvolutionOp(const Memory& memory, size_t threads, const ConvolutionProblem& problem);
+
+  // As they lie with the client, of any readable type.
+  struct Parameters {
+    ConvolutionWeights weights;
+    View bias;  // data NULL: none
+  };
+  void own_parameters(const Parameters& parameters);
+  void use_parameters(const Parameters& parameters) { client_ = parameters; }
+
+  void forward(size_t batch, const ImageBatch& in, const ImageBatch& out, uint64_t random_stream);
+
+  struct Gradients {
+    ImageBatch in, out;  // of the forward pass, where needed
+    ImageBatch dy;
+    ImageBatch dx;  // data NULL: not wanted
+    bool dx_accumulate;
+    ConvolutionWeights dw;  // view.data NULL: not wanted
+    bool dw_accumulate;
+    View db;  // data NULL: not wanted
+    bool db_accumulate;
+  };
+  void backward(size_t batch, const Gradients& gradients);
+
+  void reserve(size_t callers);
+
+  bool uses_client_weights() const { return !own_weights_; }
+  const ElementActivation& activation() const { return problem_.activation.element; }
+  bool slope_known() const {
+    return slope_from_output(activation().row(), activation().parameters());
+  }
+  // Bytes of working memory per thread.
+  size_t bytes_per_thread() const { return per_thread_ * sizeof(float); }
+
+ private:
+  // Buffers of one caller, made when first needed.
+  struct Scratch {
+    Array<float> weights, panels, bias, work;
+  };
+  // A plan with its direction.
+  struct Way {
+    const ConvolutionPlan& plan;
+    ConvolutionDirection direction;
+  };
+  Way to_small() const { return {to_small_, ConvolutionDirection::kToSmall}; }
+  Way to_large() const { return {to_large_, ConvolutionDirection::kToLarge}; }
+  Way forward_way() const { return problem_.transposed ? to_large() : to_small(); }
+  Way backward_way() const { return problem_.transposed ? to_small() : to_large(); }
+
+  size_t plan_scratch() const;
+  float* buffer(Array<float>& array, size_t size);
+  ConvolutionWork work(Scratch& scratch);
+  const float* ready_weights(Scratch& scratch);
+  const float* ready_panels(Scratch& scratch, const Way& way);
+  const float* ready_bias(Scratch& scratch);
+  void draw_random(size_t batch, const ImageBatch& out, uint64_t stream) const;
+
+  Memory memory_;
+  ConvolutionProblem problem_;
+  ConvolutionContext context_;
+  ConvolutionPlan to_small_, to_large_;
+  ConvolutionDotPlan dots_;
+  size_t per_thread_;
+  Array<float> own_weights_, own_panels_, own_bias_;
+  Parameters client_ = {};
+  LeasePool<Scratch> scratch_;
+};
+
+}  // namespace bnns::impl

@@ -1,0 +1,202 @@
+#include "ops/convolution/dots.h"
+
+#include <algorithm>
+
+#include "core/parallel.h"
+
+namespace bnns::impl {
+namespace {
+
+constexpr size_t kBufferFloats = 65536;
+// Outputs of a block: what a tile reads of them stays in the first-level cache.
+constexpr size_t kOutputs = 1024;
+constexpr size_t kOuterOutputs = 256;
+// Windows that share a copy of the small image.
+constexpr size_t kWindows = 288;
+constexpr size_t kGrains = 6;
+constexpr double kProductsPerNanosecond = 20;
+
+// Vectors of channels of a grain, shared out evenly.
+size_t channels_of_small(const ConvolutionGeometry& g, size_t lanes) {
+  const size_t vectors = div_up(g.small_channels, lanes);
+  return div_up(vectors, div_up(vectors, kOuterVectors)) * lanes;
+}
+
+// Fewer where there would be hardly any grains.
+size_t channels_of_large(const ConvolutionGeometry& g, size_t small) {
+  const size_t others = g.groups * div_up(g.small_channels, small);
+  const size_t blocks = std::max(
+      div_up(checked_mul(g.large_channels, g.taps(), "the depth"), kWindows), kGrains / others);
+  return div_up(g.large_channels, std::clamp<size_t>(blocks, 1, g.large_channels));
+}
+
+}  // namespace
+
+ConvolutionDotPlan::ConvolutionDotPlan(const Memory& memory, const ConvolutionGeometry& g,
+                                       size_t lanes)
+    : many_(g.small_channels >= lanes),
+      lanes_(lanes),
+      small_channels_(many_ ? channels_of_small(g, lanes) : lanes),
+      large_channels_(channels_of_large(g, small_channels_)),
+      plan_(memory, g, ConvolutionDirection::kToSmall,
+            {.channels = large_channels_,
+             .floats = kBufferFloats,
+             .outputs = many_ ? kOuterOutputs : kOutputs}),
+      row_(many_ ? g.x.small : std::max(g.x.small, lanes)),
+      plane_(checked_mul(row_, plan_.job(0).rows, "the buffer of a convolution")) {}
+
+size_t ConvolutionDotPlan::scratch(size_t widest) const {
+  constexpr const char* kWhat = "the working memory of a convolution";
+  const size_t sums = checked_mul(plan_.job(0).depth, small_channels_, kWhat);
+  const size_t copies = checked_mul(2 * small_channels_, plane_, kWhat);
+  const size_t rest = checked_add(copies, RowReader::scratch(widest) + kAlignment, kWhat);
+  return checked_add(plan_.buffer(), checked_add(sums, rest, kWhat), kWhat);
+}
+
+// Rows [i0, i0 + rows) of channels k0.. of sample n of the small image, [k][rows][row_], and with
+// many channels their transpose.
+void ConvolutionDotPlan::copy_small(const ConvolutionContext& context, const RowReader& small,
+                                    size_t n, size_t k0, size_t ks, size_t i0, size_t rows,
+                                    const Buffers& to) const {
+  const size_t width = context.geometry.x.small;
+  const View& one = small.one();
+  const size_t vectors = div_up(ks, lanes_);
+  // Rows that follow each other need no copy before they are transposed.
+  if (many_ && small.is_direct() && one.stride[0] == 1 && one.stride[1] == width) {
+    const Row first = small.read(n, k0, i0, to.row_scratch);
+    return context.kernels.many.transpose(first.data, one.stride[2], ks, rows * width,
+                                          to.transposed, vectors * lanes_);
+  }
+  const size_t at_once = small.is_direct() ? rows : 1;
+  for (size_t k = 0; k < ks; ++k) {
+    for (size_t i = 0; i < rows; i += at_once) {
+      const Row row = small.read(n, k0 + k, i0 + i, to.row_scratch);
+      context.kernels.copy({.from = row.data,
+                            .from_row = one.stride[1],
+                            .from_step = row.step,
+                            .rows = at_once,
+                            .first = 0,
+                            .step = 1,
+                            .size = width,
+                            .to = to.small + k * plane_ + i * row_,
+                            .pitch = row_,
+                            .columns = row_});
+    }
+  }
+  if (many_) {
+    context.kernels.many.transpose(to.small, plane_, ks, rows * width, to.transposed,
+                                   vectors * lanes_);
+  }
+}
+
+ConvolutionDotPlan::Buffers ConvolutionDotPlan::buffers(float* work) const {
+  Buffers b = {.large = work};
+  b.transposed = b.large + div_up(plan_.buffer(), kAlignment) * kAlignment;
+  b.sums = b.transposed + (many_ ? small_channels_ * plane_ : 0);
+  b.small = b.sums + plan_.job(0).depth * small_channels_;
+  b.row_scratch = b.small + small_channels_ * plane_;
+  return b;
+}
+
+void ConvolutionDotPlan::run_grain(const ConvolutionContext& context, size_t batch,
+                                   const RowReader& small, const RowReader& large,
+                                   const ConvolutionSums& block, float* work) const {
+  const ConvolutionGeometry& g = context.geometry;
+  const ConvolutionJob& job = plan_.job(0);
+  const Buffers b = buffers(work);
+  const size_t c0 = block.k0 / g.small_channels * g.large_channels + block.c0;
+  std::fill_n(b.sums, job.depth * small_channels_, 0.0f);
+  for (size_t n = 0; n < batch; ++n) {
+    for (size_t i0 = 0; i0 < job.y.count; i0 += job.rows) {
+      const size_t rows = std::min(job.rows, job.y.count - i0);
+      const size_t depth = block.cs * g.taps();
+      if (many_) {
+        ConvolutionOuter outer = {.a = b.transposed,
+                                  .vectors = div_up(block.ks, lanes_),
+                                  .x = b.large,
+                                  .x_row = job.pitch,
+                                  .x_plane = 0,
+                                  .offset = job.offset,
+                                  .depth = depth,
+                                  .rows = rows,
+                                  .columns = g.x.small,
+                                  .sums = b.sums,
+                                  .sums_row = small_channels_};
+        if (is_source_itself(job, large)) {
+          const ImageBatch& from = large.images();
+          outer.x = from.floats() + from.offset(n, c0, i0);
+          outer.x_row = from.one.stride[1];
+          outer.x_plane = from.one.stride[2];
+        } else {
+          fill_buffer(context.kernels, job, large, n, c0, block.cs, i0, rows, b.large,
+                      b.row_scratch);
+        }
+        copy_small(context, small, n, block.k0, block.ks, i0, rows, b);
+        context.kernels.many.outer(outer);
+        continue;
+      }
+      fill_buffer(context.kernels, job, large, n, c0, block.cs, i0, rows, b.large, b.row_scratch);
+      const bool in_place = small.is_direct() && small.one().stride[0] == 1 && g.x.small >= lanes_;
+      if (!in_place) copy_small(context, small, n, block.k0, block.ks, i0, rows, b);
+      const ImageBatch& from = small.images();
+      context.kernels.dots({.a = in_place ? from.floats() + from.offset(n, block.k0, i0) : b.small,
+                            .a_plane = in_place ? from.one.stride[2] : plane_,
+                            .a_row = in_place ? from.one.stride[1] : row_,
+                            .channels = block.ks,
+                            .x = b.large,
+                            .x_row = job.pitch,
+                            .offset = job.offset,
+                            .depth = depth,
+                            .rows = rows,
+                            .columns = g.x.small,
+                            .sums = b.sums,
+                            .sums_row = small_channels_});
+    }
+  }
+}
+
+void ConvolutionDotPlan::run(const ConvolutionContext& context, size_t batch,
+                             const RowReader& small, const RowReader& large,
+                             const ConvolutionWeights& dw, bool accumulate,
+                             const ConvolutionWork& work) const {
+  const ConvolutionGeometry& g = context.geometry;
+  const size_t c_blocks = div_up(g.large_channels, large_channels_);
+  const size_t k_blocks = div_up(g.small_channels, small_channels_);
+  const double products = static_cast<double>(batch) * static_cast<double>(g.weights()) *
+                          static_cast<double>(g.y.small * g.x.small);
+  const auto body = [&](size_t grain, size_t worker) {
+    const size_t group = grain / (c_blocks * k_blocks);
+    const size_t k0 = grain / c_blocks % k_blocks * small_channels_;
+    const size_t c0 = grain % c_blocks * large_channels_;
+    const ConvolutionSums block = {.sums = buffers(work.of(worker)).sums,
+                                   .row = small_channels_,
+                                   .k0 = group * g.small_channels + k0,
+                                   .ks = std::min(small_channels_, g.small_channels - k0),
+                                   .c0 = c0,
+                                   .cs = std::min(large_channels_, g.large_channels - c0)};
+    run_grain(context, batch, small, large, block, work.of(worker));
+    store_weights(g, dw, block, accumulate);
+  };
+  parallel_for(useful_threads(context.threads, products / kProductsPerNanosecond),
+               g.groups * c_blocks * k_blocks, body);
+}
+
+void sum_channels(const ConvolutionContext& context, size_t batch, const RowReader& g,
+                  const View& db, bool accumulate, const ConvolutionWork& work) {
+  const View& one = g.one();
+  const View to = collapsed(db);
+  const double cost = 0.2 * static_cast<double>(one.count) * static_cast<double>(batch);
+  parallel_for(useful_threads(context.threads, cost), one.extent[2], [&](size_t c, size_t worker) {
+    double sum = 0;
+    for (size_t n = 0; n < batch; ++n) {
+      for (size_t y = 0; y < one.extent[1]; ++y) {
+        const Row row = g.read(n, c, y, work.of(worker));
+        sum += context.kernels.sum(row.data, row.step, one.extent[0]);
+      }
+    }
+    float& value = static_cast<float*>(to.data)[Walker(to, c).offset()];
+    value = (accumulate ? value : 0) + static_cast<float>(sum);
+  });
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,45 @@
+// The weight gradient: dw(k, c, r, s) = sum over the batch and p, q of small(k, p, q) times
+// large(c, ...) at the tap. A grain owns some channels of both images and runs over the batch in
+// order, so that the sums need no joining and have the same bits for any number of threads.
+#pragma once
+
+#include <cstddef>
+
+#include "ops/convolution/pass.h"
+#include "ops/convolution/weights.h"
+
+namespace bnns::impl {
+
+class ConvolutionDotPlan {
+ public:
+  ConvolutionDotPlan(const Memory& memory, const ConvolutionGeometry& geometry, size_t lanes);
+
+  // Floats per thread, if rows of the images are at most `widest` long.
+  size_t scratch(size_t widest) const;
+
+  void run(const ConvolutionContext& context, size_t batch, const RowReader& small,
+           const RowReader& large, const ConvolutionWeights& dw, bool accumulate,
+           const ConvolutionWork& work) const;
+
+ private:
+  struct Buffers {
+    float *large, *transposed, *sums, *small, *row_scratch;
+  };
+  Buffers buffers(float* work) const;
+  void copy_small(const ConvolutionContext& context, const RowReader& small, size_t n, size_t k0,
+                  size_t ks, size_t i0, size_t rows, const Buffers& to) const;
+  void run_grain(const ConvolutionContext& context, size_t batch, const RowReader& small,
+                 const RowReader& large, const ConvolutionSums& block, float* work) const;
+
+  bool many_;  // lanes are channels of the small image; else they are pixels
+  size_t lanes_;
+  size_t small_channels_, large_channels_;  // of a grain
+  ConvolutionPlan plan_;
+  size_t row_, plane_;  // of the copy of the small image
+};
+
+// db[k] (+)= sum over the batch of the rows of channel k.
+void sum_channels(const ConvolutionContext& context, size_t batch, const RowReader& g,
+                  const View& db, bool accumulate, const ConvolutionWork& work);
+
+}  // namespace bnns::impl

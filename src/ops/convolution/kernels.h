@@ -1,0 +1,103 @@
+// Kernels of the convolution on blocks of padded rows (see window.h):
+//   products   out(m, i, j) (+)= bias(m) + sum over k of panel(k, m) * x(offset[k] + i, j)
+//   dots       sums(n, m) += sum over i, j of a(m, i, j) * x(offset[n] + i, j)
+//   outer      the same from a transposed, lanes along m
+// Sums of products are cut into blocks of kDepthBlock terms, each started from zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bnns::impl {
+
+// Output channels per panel of packed weights; the last panel of a group has what remains.
+constexpr size_t kPanel = 4;
+constexpr size_t kDepthBlock = 256;
+// Vectors of channels that the outer kernel takes at a time.
+constexpr size_t kOuterVectors = 3;
+
+struct ConvolutionProducts {
+  const float* x;
+  size_t x_row;
+  size_t x_plane;  // packed kernel: if not 0, term k lies at k * x_plane instead of offset[k]
+  const int32_t* offset;
+  size_t depth;
+  const float* panels;  // of channel 0; `channels` of them are used
+  size_t channels;
+  size_t rows, columns;
+  float* out;
+  size_t out_plane, out_row, out_step;
+  const float* bias;  // per channel, or NULL
+  bool accumulate;
+};
+
+// Sums are laid out [n][sums_row] with m fastest. Rows of `a` shorter than a vector end with zeros
+// up to a whole one.
+struct ConvolutionDots {
+  const float* a;
+  size_t a_plane, a_row;
+  size_t channels;
+  const float* x;
+  size_t x_row;
+  const int32_t* offset;
+  size_t depth;
+  size_t rows, columns;
+  float* sums;
+  size_t sums_row;
+};
+
+// a: [pixel][vectors of channels], aligned; sums: [n][sums_row], aligned, m fastest.
+struct ConvolutionOuter {
+  const float* a;
+  size_t vectors;  // at most kOuterVectors
+  const float* x;
+  size_t x_row;
+  size_t x_plane;  // if not 0, window n lies at n * x_plane instead of offset[n]
+  const int32_t* offset;
+  size_t depth;
+  size_t rows, columns;
+  float* sums;
+  size_t sums_row;
+};
+
+using ProductsKernel = void (*)(const ConvolutionProducts& block);
+using DotsKernel = void (*)(const ConvolutionDots& block);
+
+struct OuterKernels {
+  void (*outer)(const ConvolutionOuter& block);
+  // to[e * width + k] = rows[k * stride + e] for e < n; 0 for k >= count.
+  void (*transpose)(const float* rows, size_t stride, size_t count, size_t n, float* to,
+                    size_t width);
+};
+
+// Source rows for the buffer: `rows` of them, `from_row` apart, to `pitch` apart.
+struct ConvolutionCopy {
+  const float* from;
+  size_t from_row, from_step;
+  size_t rows;
+  ptrdiff_t first;  // source position of column 0,
+  size_t step;      // and distance of the next ones
+  size_t size;      // positions outside [0, size) give 0
+  float* to;
+  size_t pitch;
+  size_t columns;
+};
+
+struct ConvolutionKernels {
+  size_t lanes;
+  void (*copy)(const ConvolutionCopy& block);
+  ProductsKernel products;         // few output channels
+  ProductsKernel packed_products;  // many
+  DotsKernel dots;
+  OuterKernels many;  // in place of dots, for many channels
+  double (*sum)(const float* row, size_t step, size_t n);
+};
+
+// Each kernel file exports its own; together they are the table of the chosen target.
+ProductsKernel convolution_products();
+ProductsKernel convolution_packed_products();
+OuterKernels convolution_outer();
+DotsKernel convolution_dots();
+ConvolutionKernels convolution_kernels();
+
+}  // namespace bnns::impl

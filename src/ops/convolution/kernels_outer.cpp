@@ -1,0 +1,128 @@
+// The weight gradient for many channels of the small image: lanes are its channels, so that a
+// window contributes one broadcast value per pixel. Tiles of windows times vectors of channels hold
+// about 12 sums over a block of pixels and add them to the sums in memory.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/convolution/kernels_outer.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <algorithm>
+
+#include "ops/convolution/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+template <size_t kN>
+constexpr size_t kWindows = 12 / kN;
+
+template <size_t kM, size_t kN>
+HWY_NOINLINE void Tile(const ConvolutionOuter& b, size_t window) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  V sums[kM * kN];
+  HWY_UNROLL(12)
+  for (size_t i = 0; i < kM * kN; ++i) sums[i] = hn::Zero(d);
+  const float* HWY_RESTRICT a = b.a;
+  const float* first[kM];
+  for (size_t m = 0; m < kM; ++m)
+    first[m] = b.x + (b.x_plane > 0 ? static_cast<ptrdiff_t>((window + m) * b.x_plane)
+                                    : b.offset[window + m]);
+  const size_t columns = b.columns;
+  for (size_t i = 0; i < b.rows; ++i) {
+    const float* x[kM];
+    for (size_t m = 0; m < kM; ++m) x[m] = first[m] + i * b.x_row;
+    for (size_t j = 0; j < columns; ++j, a += kN * lanes) {
+      V row[kN];
+      HWY_UNROLL(3)
+      for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, a + n * lanes);
+      HWY_UNROLL(12)
+      for (size_t m = 0; m < kM; ++m) {
+        const V factor = hn::Set(d, x[m][j]);
+        HWY_UNROLL(3)
+        for (size_t n = 0; n < kN; ++n)
+          sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
+      }
+    }
+  }
+  HWY_UNROLL(12)
+  for (size_t i = 0; i < kM * kN; ++i) {
+    float* to = b.sums + (window + i / kN) * b.sums_row + i % kN * lanes;
+    hn::Store(hn::Add(hn::Load(d, to), sums[i]), d, to);
+  }
+}
+
+template <size_t kM, size_t kN>
+HWY_INLINE void TileOf(const ConvolutionOuter& b, size_t window, size_t width) {
+  if constexpr (kM > 1) {
+    if (width < kM) return TileOf<kM - 1, kN>(b, window, width);
+  }
+  Tile<kM, kN>(b, window);
+}
+
+template <size_t kN>
+void AllWindows(const ConvolutionOuter& b) {
+  for (size_t n = 0; n < b.depth; n += kWindows<kN>)
+    TileOf<kWindows<kN>, kN>(b, n, std::min(b.depth - n, kWindows<kN>));
+}
+
+void Outer(const ConvolutionOuter& b) {
+  if (b.vectors == 1) AllWindows<1>(b);
+  if (b.vectors == 2) AllWindows<2>(b);
+  if (b.vectors == 3) AllWindows<3>(b);
+}
+
+void Transpose(const float* rows, size_t stride, size_t count, size_t n, float* to, size_t width) {
+  size_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::Full128<float> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  const auto wide = [&](auto v) HWY_ATTR { return hn::BitCast(pairs, v); };
+  for (; k + 4 <= count; k += 4) {
+    const float* from = rows + k * stride;
+    for (size_t e = 0; e + 4 <= n; e += 4) {
+      const auto r0 = hn::LoadU(d, from + e), r1 = hn::LoadU(d, from + stride + e),
+                 r2 = hn::LoadU(d, from + 2 * stride + e), r3 = hn::LoadU(d, from + 3 * stride + e);
+      const auto low01 = wide(hn::InterleaveLower(d, r0, r1)),
+                 low23 = wide(hn::InterleaveLower(d, r2, r3)),
+                 up01 = wide(hn::InterleaveUpper(d, r0, r1)),
+                 up23 = wide(hn::InterleaveUpper(d, r2, r3));
+      float* out = to + e * width + k;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, out);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, out + width);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, up01, up23)), d, out + 2 * width);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, up01, up23)), d, out + 3 * width);
+    }
+    for (size_t e = n / 4 * 4; e < n; ++e)
+      for (size_t i = 0; i < 4; ++i) to[e * width + k + i] = from[i * stride + e];
+  }
+#endif
+  for (; k < width; ++k)
+    for (size_t e = 0; e < n; ++e) to[e * width + k] = k < count ? rows[k * stride + e] : 0;
+}
+
+}  // namespace
+
+OuterKernels ConvolutionOuterKernels() {
+  return {.outer = Outer, .transpose = Transpose};
+}
+
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(ConvolutionOuterKernels);
+OuterKernels convolution_outer() {
+  return pick(HWY_DISPATCH_TABLE(ConvolutionOuterKernels))();
+}
+
+}  // namespace bnns::impl
+#endif

@@ -1,0 +1,106 @@
+// Copying source rows into the padded buffer, and sums of rows for the bias gradient. The table of
+// all convolution kernels is put together here.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/convolution/kernels_rows.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <algorithm>
+
+#include "ops/convolution/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+
+HWY_INLINE void Zeros(float* to, size_t n) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Zero(d), d, to + i);
+  for (; i < n; ++i) to[i] = 0;
+}
+
+HWY_INLINE void Copy(const float* from, float* to, size_t n) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  if (n < lanes) {
+    for (size_t i = 0; i < n; ++i) to[i] = from[i];
+    return;
+  }
+  for (size_t i = 0; i + lanes < n; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  hn::StoreU(hn::LoadU(d, from + n - lanes), d, to + n - lanes);
+}
+
+void CopyRows(const ConvolutionCopy& b) {
+  // Positions [low, high) have a source.
+  const size_t n = b.columns, step = b.step;
+  const size_t below = b.first < 0 ? static_cast<size_t>(-b.first) : 0;
+  const size_t low = std::min(n, (below + step - 1) / step);
+  const auto start = static_cast<size_t>(b.first + static_cast<ptrdiff_t>(low * step));
+  const size_t high = start < b.size ? std::min(n, low + (b.size - start + step - 1) / step) : low;
+  const size_t stride = step * b.from_step;
+  const float* first = low == high ? b.from : b.from + start * b.from_step;
+  for (size_t i = 0; i < b.rows; ++i) {
+    const float* from = first + i * b.from_row;
+    float* to = b.to + i * b.pitch;
+    Zeros(to, low);
+    Zeros(to + high, n - high);
+    if (stride == 1) {
+      Copy(from, to + low, high - low);
+    } else {
+      for (size_t j = low; j < high; ++j) to[j] = from[(j - low) * stride];
+    }
+  }
+}
+
+double Sum(const float* row, size_t step, size_t n) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  double total = 0;
+  size_t i = 0;
+  if (step == 1) {
+    auto sum = hn::Zero(d);
+    for (; i + lanes <= n; i += lanes) sum = hn::Add(sum, hn::LoadU(d, row + i));
+    HWY_ALIGN float parts[hn::MaxLanes(D())];
+    hn::Store(sum, d, parts);
+    for (size_t k = 0; k < lanes; ++k) total += double{parts[k]};
+  }
+  for (; i < n; ++i) total += double{row[i * step]};
+  return total;
+}
+
+}  // namespace
+
+ConvolutionKernels ConvolutionRowKernels() {
+  return {.lanes = hn::Lanes(D()),
+          .copy = CopyRows,
+          .products = nullptr,
+          .packed_products = nullptr,
+          .dots = nullptr,
+          .many = {},
+          .sum = Sum};
+}
+
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(ConvolutionRowKernels);
+ConvolutionKernels convolution_kernels() {
+  ConvolutionKernels kernels = pick(HWY_DISPATCH_TABLE(ConvolutionRowKernels))();
+  kernels.products = convolution_products();
+  kernels.packed_products = convolution_packed_products();
+  kernels.dots = convolution_dots();
+  kernels.many = convolution_outer();
+  return kernels;
+}
+
+}  // namespace bnns::impl
+#endif

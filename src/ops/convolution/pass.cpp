@@ -1,0 +1,280 @@
+#include "ops/convolution/pass.h"
+
+#include <algorithm>
+
+#include "core/parallel.h"
+
+namespace bnns::impl {
+namespace {
+
+constexpr double kProductsPerNanosecond = 20;
+// A grain of several groups has at least so many products.
+constexpr size_t kGrainProducts = 100000;
+// From so many output channels on, columns are packed.
+constexpr size_t kManyChannels = 16;
+// The packed kernel reads whole tiles of columns, up to three vectors of 16 lanes.
+constexpr size_t kTileColumns = 48;
+
+// Whether kernels store into `one` itself; else into a block that is converted row by row.
+bool stores_direct(const View& one, bool activation) {
+  return one.is_float() && (one.stride[0] == 1 || !activation);
+}
+
+// Whether rows are complete when a grain ends.
+bool writes_whole_rows(const ConvolutionPlan& plan) {
+  return plan.covers() && plan.jobs() == 1 && plan.job(0).x.spread == 1;
+}
+
+struct FirstRow {
+  size_t n, channel, y;
+};
+
+// Source rows y, y + step, ... into consecutive rows of the buffer.
+void fill_run(const ConvolutionKernels& kernels, const ConvolutionJob& job, const RowReader& source,
+              const FirstRow& first, size_t rows, float* to, float* row_scratch) {
+  const WindowAxis& x = job.x;
+  // All rows in one go where they can be read in place.
+  const size_t at_once = source.is_direct() ? rows : 1;
+  for (size_t e = 0; e < rows; e += at_once) {
+    const Row row = source.read(first.n, first.channel, first.y + e * job.y.step, row_scratch);
+    float* run = to + e * job.pitch;
+    for (size_t s = 0; s < x.runs(); ++s) {
+      const size_t length = x.count + x.reach(s);
+      kernels.copy({.from = row.data,
+                    .from_row = job.y.step * source.one().stride[1],
+                    .from_step = row.step,
+                    .rows = at_once,
+                    .first = x.shift[s],
+                    .step = x.step,
+                    .size = x.source,
+                    .to = run,
+                    .pitch = job.pitch,
+                    .columns = length});
+      run += length;
+    }
+  }
+}
+
+class Runner {
+ public:
+  Runner(const ConvolutionContext& context, size_t batch, const ConvolutionPass& pass,
+         const ConvolutionWork& work)
+      : context_(context), batch_(batch), pass_(pass), work_(work) {
+    const ConvolutionGeometry& g = context.geometry;
+    const bool large = pass.direction == ConvolutionDirection::kToLarge;
+    outputs_ = large ? g.large_channels : g.small_channels;
+    sources_ = large ? g.small_channels : g.large_channels;
+    whole_rows_ = writes_whole_rows(*pass.plan);
+  }
+
+  void run() {
+    if (!pass_.plan->covers() && !pass_.accumulate) fill();
+    for (size_t j = 0; j < pass_.plan->jobs(); ++j) run_job(pass_.plan->job(j));
+    if (pass_.activation != nullptr && !whole_rows_) activate();
+  }
+
+ private:
+  void fill() const;
+  void activate() const;
+  void run_job(const ConvolutionJob& job);
+  void run_block(const ConvolutionJob& job, size_t n, size_t group, size_t block, size_t m0,
+                 size_t channels, float* work) const;
+  void finish_block(const ConvolutionProducts& block) const;
+  void convert_block(const ConvolutionProducts& block, size_t n, size_t channel, size_t y0) const;
+
+  const ConvolutionContext& context_;
+  size_t batch_;
+  const ConvolutionPass& pass_;
+  ConvolutionWork work_;
+  size_t outputs_, sources_;  // channels of one group
+  bool whole_rows_;
+};
+
+// What has no tap: the bias alone.
+void Runner::fill() const {
+  const View& one = pass_.to.one;
+  const size_t channels = one.extent[2];
+  const double work = 0.2 * static_cast<double>(one.count) * static_cast<double>(batch_);
+  parallel_for(useful_threads(context_.threads, work), batch_ * channels, [&](size_t i, size_t) {
+    const size_t n = i / channels, c = i % channels;
+    const float value = pass_.bias == nullptr ? 0 : pass_.bias[c];
+    for (size_t y = 0; y < one.extent[1]; ++y) {
+      float* row = pass_.to.floats() + pass_.to.offset(n, c, y);
+      for (size_t x = 0; x < one.extent[0]; ++x) row[x * one.stride[0]] = value;
+    }
+  });
+}
+
+// Rows that several jobs wrote.
+void Runner::activate() const {
+  const View& one = pass_.to.one;
+  const size_t channels = one.extent[2], width = one.extent[0];
+  const double cost = double{pass_.activation->element.row().nanoseconds};
+  const double work = cost * static_cast<double>(one.count) * static_cast<double>(batch_);
+  parallel_for(useful_threads(context_.threads, work), batch_ * channels,
+               [&](size_t i, size_t worker) {
+                 for (size_t y = 0; y < one.extent[1]; ++y) {
+                   float* row = pass_.to.floats() + pass_.to.offset(i / channels, i % channels, y);
+                   if (one.stride[0] == 1) {
+                     activate_row(context_.softmax, *pass_.activation, row, width);
+                     continue;
+                   }
+                   float* copy = work_.of(worker);
+                   for (size_t x = 0; x < width; ++x) copy[x] = row[x * one.stride[0]];
+                   activate_row(context_.softmax, *pass_.activation, copy, width);
+                   for (size_t x = 0; x < width; ++x) row[x * one.stride[0]] = copy[x];
+                 }
+               });
+}
+
+void Runner::run_job(const ConvolutionJob& job) {
+  const size_t groups = context_.geometry.groups, blocks = job.blocks();
+  const size_t block_products = outputs_ * (job.depth + 1) * job.rows * job.x.count;
+  // Several small groups in one grain; or one group's output channels in several.
+  const size_t together = std::clamp<size_t>(kGrainProducts / block_products, 1, groups);
+  const size_t group_grains = div_up(groups, together);
+  const double products =
+      static_cast<double>(batch_ * groups * blocks) * static_cast<double>(block_products);
+  const size_t threads = useful_threads(context_.threads, products / kProductsPerNanosecond);
+  const size_t grains = batch_ * group_grains * blocks;
+  const size_t panels = div_up(outputs_, kPanel);
+  const size_t splits =
+      threads > 1 && grains < 4 * threads ? std::clamp<size_t>(4 * threads / grains, 1, panels) : 1;
+  const size_t channels = div_up(panels, splits) * kPanel;
+  parallel_for(threads, grains * splits, [&](size_t grain, size_t worker) {
+    const size_t m0 = grain % splits * channels;
+    if (m0 >= outputs_) return;
+    const size_t rest = grain / splits;
+    const size_t first = rest / blocks % group_grains * together;
+    for (size_t g = first; g < std::min(groups, first + together); ++g) {
+      run_block(job, rest / blocks / group_grains, g, rest % blocks, m0,
+                std::min(channels, outputs_ - m0), work_.of(worker));
+    }
+  });
+}
+
+void Runner::run_block(const ConvolutionJob& job, size_t n, size_t group, size_t block, size_t m0,
+                       size_t channels, float* work) const {
+  const size_t i0 = block * job.rows, rows = std::min(job.rows, job.y.count - i0);
+  float* row_scratch = work + pass_.plan->buffer();
+  const ImageBatch& to = pass_.to;
+  const size_t channel = group * outputs_ + m0, y0 = job.y.first + i0 * job.y.spread;
+  ConvolutionProducts products = {
+      .x = work,
+      .x_row = job.pitch,
+      .x_plane = 0,
+      .offset = job.offset,
+      .depth = job.depth,
+      .panels = pass_.panels + job.panels + (group * outputs_ + m0) * job.depth,
+      .channels = channels,
+      .rows = rows,
+      .columns = job.x.count,
+      .bias = pass_.bias == nullptr ? nullptr : pass_.bias + channel,
+      .accumulate = pass_.accumulate};
+  const bool direct = stores_direct(to.one, pass_.activation != nullptr) || !whole_rows_;
+  if (direct) {
+    products.out = to.floats() + to.offset(n, channel, y0) + job.x.first * to.one.stride[0];
+    products.out_plane = to.one.stride[2];
+    products.out_row = job.y.spread * to.one.stride[1];
+    products.out_step = job.x.spread * to.one.stride[0];
+  } else {
+    products.out = row_scratch + RowReader::scratch(pass_.plan->widest_source());
+    products.out_plane = rows * job.x.count;
+    products.out_row = job.x.count;
+    products.out_step = 1;
+  }
+  // Rows that follow each other on both sides are one row.
+  if (job.pitch == products.columns && products.out_row == products.columns * products.out_step) {
+    products.columns *= rows;
+    products.rows = 1;
+  }
+  const bool many = channels >= kManyChannels;
+  if (many && products.columns >= kTileColumns && is_source_itself(job, pass_.source) &&
+      pass_.source.one().stride[1] == job.pitch) {
+    const ImageBatch& from = pass_.source.images();
+    products.x = from.floats() + from.offset(n, group * sources_, i0);
+    products.x_plane = from.one.stride[2];
+  } else {
+    fill_buffer(context_.kernels, job, pass_.source, n, group * sources_, sources_, i0, rows, work,
+                row_scratch);
+  }
+  (many ? context_.kernels.packed_products : context_.kernels.products)(products);
+  if (pass_.activation != nullptr && whole_rows_) finish_block(products);
+  if (!direct) {
+    products.rows = rows;
+    convert_block(products, n, channel, y0);
+  }
+}
+
+void Runner::finish_block(const ConvolutionProducts& block) const {
+  const size_t width = pass_.to.one.extent[0];
+  for (size_t m = 0; m < block.channels; ++m) {
+    for (size_t i = 0; i < block.rows; ++i) {
+      float* row = block.out + m * block.out_plane + i * block.out_row;
+      // Functions along the row need it alone.
+      for (size_t x = 0; x < block.columns; x += width)
+        activate_row(context_.softmax, *pass_.activation, row + x, width);
+    }
+  }
+}
+
+void Runner::convert_block(const ConvolutionProducts& block, size_t n, size_t channel,
+                           size_t y0) const {
+  const size_t width = pass_.to.one.extent[0];
+  for (size_t m = 0; m < block.channels; ++m) {
+    for (size_t i = 0; i < block.rows; ++i) {
+      write_values(*context_.run.convert, pass_.to.row_view(n, channel + m, y0 + i), 0, width,
+                   block.out + m * block.out_plane + i * width);
+    }
+  }
+}
+
+}  // namespace
+
+size_t pass_scratch(const ConvolutionPlan& plan, const View& one, bool activation) {
+  constexpr const char* kWhat = "the working memory of a convolution";
+  size_t floats = checked_add(plan.buffer(), RowReader::scratch(plan.widest_source()), kWhat);
+  floats = std::max(floats, one.extent[0]);
+  if (stores_direct(one, activation) || !writes_whole_rows(plan)) return floats;
+  const size_t block = checked_mul(plan.job(0).rows, one.extent[0], kWhat);
+  return checked_add(floats, checked_mul(one.extent[2], block, kWhat), kWhat);
+}
+
+bool is_source_itself(const ConvolutionJob& job, const RowReader& source) {
+  const auto trivial = [](const WindowAxis& a) {
+    return a.taps == 1 && a.shift[0] == 0 && a.step == 1 && a.source == a.count;
+  };
+  return source.is_direct() && source.one().stride[0] == 1 && trivial(job.y) && trivial(job.x);
+}
+
+void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
+                 const RowReader& source, size_t n, size_t c0, size_t channels, size_t i0,
+                 size_t rows, float* to, float* row_scratch) {
+  const WindowAxis& y = job.y;
+  const size_t runs = y.runs();
+  for (size_t c = 0; c < channels; ++c) {
+    float* run = to + c * job.plane;
+    for (size_t r = 0; r < runs; ++r) {
+      const size_t reach = y.reach(r), count = rows + reach;
+      const ptrdiff_t first = y.shift[r] + static_cast<ptrdiff_t>(i0 * y.step);
+      // Rows [low, high) of the run have a source.
+      const size_t below = first < 0 ? static_cast<size_t>(-first) : 0;
+      const size_t low = std::min(count, div_up(below, y.step));
+      const auto start = static_cast<size_t>(first + static_cast<ptrdiff_t>(low * y.step));
+      const size_t high =
+          start < y.source ? std::min(count, low + div_up(y.source - start, y.step)) : low;
+      std::fill_n(run, low * job.pitch, 0.0f);
+      std::fill_n(run + high * job.pitch, (count - high) * job.pitch, 0.0f);
+      fill_run(kernels, job, source, {n, c0 + c, start}, high - low, run + low * job.pitch,
+               row_scratch);
+      run += (job.rows + reach) * job.pitch;
+    }
+  }
+}
+
+void run_pass(const ConvolutionContext& context, size_t batch, const ConvolutionPass& pass,
+              const ConvolutionWork& work) {
+  Runner(context, batch, pass, work).run();
+}
+
+}  // namespace bnns::impl

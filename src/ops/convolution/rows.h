@@ -1,0 +1,82 @@
+// Rows of images as the convolution reads and writes them: Float32 in place, other types through a
+// small buffer; the gradient before a fused activation, g = dy act'(y), is made row by row.
+#pragma once
+
+#include <cstddef>
+
+#include "core/view.h"
+#include "ops/activation/activation.h"
+#include "ops/convert.h"
+#include "ops/softmax/softmax.h"
+
+namespace bnns::impl {
+
+// A batch of images; `one` has the axes x, y, channel.
+struct ImageBatch {
+  View one;
+  const void* data = nullptr;
+  size_t stride = 0;  // of samples; 0: packed
+
+  size_t step() const { return stride == 0 ? one.span : stride; }
+  // Of the first value of a row, in values.
+  size_t offset(size_t n, size_t c, size_t y) const {
+    return n * step() + c * one.stride[2] + y * one.stride[1];
+  }
+  bool is_float() const { return one.is_float(); }
+  float* floats() const { return static_cast<float*>(const_cast<void*>(data)); }
+  View row_view(size_t n, size_t c, size_t y) const {
+    View row = one;
+    const size_t bytes = offset(n, c, y) * type_bytes(one.type);
+    row.data = static_cast<char*>(const_cast<void*>(data)) + bytes;
+    row.rank = 1;
+    row.count = one.extent[0];
+    row.span = 1 + (row.count - 1) * one.stride[0];
+    return row;
+  }
+};
+
+// The activation of a layer, along with what a row of it needs.
+struct RowActivation {
+  ElementActivation element;
+  ActivationClass kind = ActivationClass::kElement;
+
+  bool is_identity() const { return element.is_identity(); }
+  bool is_axis() const { return kind == ActivationClass::kAxis; }
+};
+
+struct Row {
+  const float* data;
+  size_t step;
+};
+
+class RowReader {
+ public:
+  // Floats of scratch for rows of `width` values.
+  static size_t scratch(size_t width) { return 3 * width; }
+
+  RowReader(const ElementRun& run, const ImageBatch& images) : run_(&run), images_(images) {}
+  // g = dy act'(y) instead of dy.
+  RowReader(const ElementRun& run, const SoftmaxRun& softmax, const ImageBatch& dy,
+            const ImageBatch& y, const RowActivation& f)
+      : run_(&run), softmax_(&softmax), images_(dy), y_(y), f_(f.is_identity() ? nullptr : &f) {}
+
+  // Rows can be read where they lie, as images(): read() then needs no scratch.
+  bool is_direct() const { return f_ == nullptr && images_.is_float(); }
+  const ImageBatch& images() const { return images_; }
+  Row read(size_t n, size_t c, size_t y, float* scratch) const;
+  const View& one() const { return images_.one; }
+
+ private:
+  const float* contiguous(const ImageBatch& images, size_t n, size_t c, size_t y,
+                          float* scratch) const;
+
+  const ElementRun* run_;
+  const SoftmaxRun* softmax_ = nullptr;
+  ImageBatch images_, y_;
+  const RowActivation* f_ = nullptr;
+};
+
+// row = f(row), contiguous; not for functions that draw random numbers.
+void activate_row(const SoftmaxRun& softmax, const RowActivation& f, float* row, size_t n);
+
+}  // namespace bnns::impl

@@ -1,0 +1,117 @@
+#include "ops/convolution/weights.h"
+
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "ops/convolution/kernels.h"
+
+namespace bnns::impl {
+namespace {
+
+// All stored values as one row, so that any of them can be read by its place.
+View line_of(const View& view) {
+  View line = view;
+  line.rank = 1;
+  line.extent[0] = view.span;
+  line.stride[0] = 1;
+  line.count = view.span;
+  return line;
+}
+
+// The taps w(k, c, r, ...) of one row.
+void read_row(const ConvertKernels& kernels, const View& line, ptrdiff_t at, ptrdiff_t step,
+              size_t n, float* to) {
+  if (line.is_float()) {
+    const float* from = static_cast<const float*>(line.data) + at;
+    for (size_t s = 0; s < n; ++s) to[s] = from[static_cast<ptrdiff_t>(s) * step];
+  } else if (step == 1) {
+    read_values(kernels, line, static_cast<size_t>(at), n, to);
+  } else {
+    for (size_t s = 0; s < n; ++s) {
+      read_values(kernels, line, static_cast<size_t>(at + static_cast<ptrdiff_t>(s) * step), 1,
+                  to + s);
+    }
+  }
+}
+
+bool is_dense_from_k(const ConvolutionGeometry& g, const ConvolutionWeights& w) {
+  return !w.transposed && w.column == 1 && w.row == static_cast<ptrdiff_t>(g.x.taps) &&
+         w.in == g.taps() && w.origin == 0;
+}
+
+}  // namespace
+
+bool ConvolutionWeights::is_canonical(const ConvolutionGeometry& g) const {
+  return view.is_float() && is_dense_from_k(g, *this) && out == g.taps() * g.large_channels &&
+         block > g.groups * g.small_channels;
+}
+
+void read_weights(const ConvertKernels& kernels, const ConvolutionGeometry& g,
+                  const ConvolutionWeights& weights, size_t threads, float* to) {
+  const View line = line_of(weights.view);
+  const size_t channels = g.large_channels, taps = g.taps();
+  const double work = 2.0 * static_cast<double>(g.weights());
+  parallel_for(useful_threads(threads, work), g.groups * g.small_channels, [&](size_t k, size_t) {
+    float* out = to + k * channels * taps;
+    if (is_dense_from_k(g, weights))
+      return read_row(kernels, line, weights.at(g, k, 0), 1, channels * taps, out);
+    for (size_t c = 0; c < channels; ++c) {
+      const ptrdiff_t at = weights.at(g, k, c);
+      for (size_t r = 0; r < g.y.taps; ++r, out += g.x.taps) {
+        read_row(kernels, line, at + static_cast<ptrdiff_t>(r) * weights.row, weights.column,
+                 g.x.taps, out);
+      }
+    }
+  });
+}
+
+void pack_weights(const ConvolutionGeometry& g, const ConvolutionPlan& plan,
+                  ConvolutionDirection direction, const float* weights, size_t threads,
+                  float* panels) {
+  const bool large = direction == ConvolutionDirection::kToLarge;
+  const size_t taps = g.taps(), across = g.large_channels * taps;
+  const size_t outputs = large ? g.large_channels : g.small_channels;
+  const size_t sources = large ? g.small_channels : g.large_channels;
+  const size_t by_output = large ? taps : across, by_source = large ? across : taps;
+  const size_t per_group = div_up(outputs, kPanel);
+  const double work = 2.0 * static_cast<double>(g.weights()) / static_cast<double>(g.groups);
+  for (size_t j = 0; j < plan.jobs(); ++j) {
+    const ConvolutionJob& job = plan.job(j);
+    parallel_for(useful_threads(threads, work * static_cast<double>(g.groups)),
+                 g.groups * per_group, [&](size_t grain, size_t) {
+                   const size_t group = grain / per_group, m0 = grain % per_group * kPanel;
+                   const size_t width = std::min(kPanel, outputs - m0);
+                   const float* from = weights + group * g.small_channels * across + m0 * by_output;
+                   float* to = panels + job.panels + (group * outputs + m0) * job.depth;
+                   for (size_t c = 0; c < sources; ++c) {
+                     for (size_t r = 0; r < job.y.taps; ++r) {
+                       for (size_t s = 0; s < job.x.taps; ++s, to += width) {
+                         const float* w =
+                             from + c * by_source + job.y.tap[r] * g.x.taps + job.x.tap[s];
+                         for (size_t m = 0; m < width; ++m) to[m] = w[m * by_output];
+                       }
+                     }
+                   }
+                 });
+  }
+}
+
+void store_weights(const ConvolutionGeometry& g, const ConvolutionWeights& to,
+                   const ConvolutionSums& block, bool accumulate) {
+  auto* data = static_cast<float*>(to.view.data);
+  for (size_t k = 0; k < block.ks; ++k) {
+    const float* sum = block.sums + k;
+    for (size_t c = 0; c < block.cs; ++c) {
+      const ptrdiff_t at = to.at(g, block.k0 + k, block.c0 + c);
+      for (size_t r = 0; r < g.y.taps; ++r) {
+        for (size_t s = 0; s < g.x.taps; ++s, sum += block.row) {
+          float& value =
+              data[at + static_cast<ptrdiff_t>(r) * to.row + static_cast<ptrdiff_t>(s) * to.column];
+          value = accumulate ? value + *sum : *sum;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,140 @@
+#include "ops/convolution/window.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace bnns::impl {
+namespace {
+
+// Vectors may read so far behind the last row.
+constexpr size_t kSlack = 64;
+
+// The window on the large image: output p reads p * stride + r * dilation - before.
+WindowAxis to_small(const ConvolutionAxis& a, size_t* tap, ptrdiff_t* shift) {
+  for (size_t r = 0; r < a.taps; ++r) {
+    tap[r] = r;
+    shift[r] = static_cast<ptrdiff_t>(r * a.dilation) - static_cast<ptrdiff_t>(a.before);
+  }
+  return {.count = a.small,
+          .first = 0,
+          .spread = 1,
+          .source = a.large,
+          .step = a.stride,
+          .taps = a.taps,
+          .tap = tap,
+          .shift = shift,
+          .period = a.stride / std::gcd(a.stride, a.dilation)};
+}
+
+// The outputs y of the large image with (y + before) % stride == residue of tap `first_tap`. With
+// y + before = residue + stride * t, tap r reads t - (r * dilation - residue) / stride.
+WindowAxis to_large(const ConvolutionAxis& a, size_t first_tap, size_t period, size_t* tap,
+                    ptrdiff_t* shift) {
+  const size_t residue = first_tap * a.dilation % a.stride;
+  const size_t t0 = a.before > residue ? div_up(a.before - residue, a.stride) : 0;
+  const size_t end = a.large + a.before;  // of y + before
+  const size_t count =
+      end > residue + a.stride * t0 ? div_up(end - residue - a.stride * t0, a.stride) : size_t{0};
+  const size_t taps = (a.taps - 1 - first_tap) / period + 1;
+  for (size_t t = 0; t < taps; ++t) {
+    const size_t r = first_tap + (taps - 1 - t) * period;
+    tap[t] = r;
+    shift[t] =
+        static_cast<ptrdiff_t>(t0) - static_cast<ptrdiff_t>((r * a.dilation - residue) / a.stride);
+  }
+  return {.count = count,
+          .first = residue + a.stride * t0 - a.before,
+          .spread = a.stride,
+          .source = a.small,
+          .step = 1,
+          .taps = taps,
+          .tap = tap,
+          .shift = shift,
+          .period = 1};
+}
+
+// Runs shared by taps, or one for each tap where they are so far apart that sharing costs more.
+size_t choose_runs(WindowAxis& axis, size_t n) {
+  const size_t shared = axis.start(axis.runs(), n);
+  const size_t apart = checked_mul(axis.taps, n, "the rows of a convolution's buffer");
+  if (shared <= apart) return shared;
+  axis.period = axis.taps;
+  return apart;
+}
+
+// The most output rows whose source rows fit, of a channel that may have `limit` of them.
+size_t rows_within(const WindowAxis& y, size_t limit) {
+  const size_t halo = y.start(y.runs(), 0);
+  const size_t shared = limit > halo ? (limit - halo) / y.runs() : 0;
+  return std::clamp<size_t>(std::max(shared, limit / y.taps), 1, y.count);
+}
+
+}  // namespace
+
+ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry& g,
+                                 ConvolutionDirection direction, const Limits& limits) {
+  const size_t channels = limits.channels;
+  const bool large = direction == ConvolutionDirection::kToLarge;
+  const auto period = [&](const ConvolutionAxis& a) {
+    return large ? a.stride / std::gcd(a.stride, a.dilation) : 1;
+  };
+  const size_t ny = std::min(g.y.taps, period(g.y)), nx = std::min(g.x.taps, period(g.x));
+  covers_ = !large || (ny == g.y.stride && nx == g.x.stride);
+  tap_ = Array<size_t>(memory, g.y.taps + g.x.taps);
+  shift_ = Array<ptrdiff_t>(memory, g.y.taps + g.x.taps);
+  axes_ = Array<WindowAxis>(memory, ny + nx);
+  size_t at = 0;
+  for (size_t a = 0; a < ny + nx; ++a) {
+    const ConvolutionAxis& axis = a < ny ? g.y : g.x;
+    size_t* tap = tap_.data() + at;
+    ptrdiff_t* shift = shift_.data() + at;
+    axes_[a] = large ? to_large(axis, a < ny ? a : a - ny, period(axis), tap, shift)
+                     : to_small(axis, tap, shift);
+    at += axes_[a].taps;
+  }
+  jobs_ = Array<ConvolutionJob>(memory, ny * nx);
+  const size_t depth = checked_mul(channels, g.taps(), "the depth of a convolution");
+  offset_ = Array<int32_t>(memory, depth);
+  size_t offsets = 0;
+  const size_t outputs = large ? g.large_channels : g.small_channels;
+  for (size_t j = 0; j < ny * nx; ++j) {
+    ConvolutionJob job = {.y = axes_[j / nx], .x = axes_[ny + j % nx], .channels = channels};
+    job.depth = channels * job.y.taps * job.x.taps;
+    job.panels = offsets * outputs * g.groups;
+    if (job.y.count > 0 && job.x.count > 0) {
+      lay_out(job, limits, offset_.data() + offsets);
+      jobs_[count_++] = job;
+    }
+    offsets += job.depth;
+  }
+}
+
+void ConvolutionPlan::lay_out(ConvolutionJob& job, const Limits& limits, int32_t* offset) {
+  constexpr const char* kWhat = "the buffer of a convolution";
+  job.pitch = choose_runs(job.x, job.x.count);
+  const size_t row = checked_mul(job.channels, job.pitch, kWhat);
+  const size_t most = std::min(rows_within(job.y, limits.floats / row),
+                               std::max<size_t>(1, limits.outputs / job.x.count));
+  job.rows = div_up(job.y.count, div_up(job.y.count, most));
+  job.plane = checked_mul(choose_runs(job.y, job.rows), job.pitch, kWhat);
+  const size_t floats = checked_add(checked_mul(job.channels, job.plane, kWhat), kSlack, kWhat);
+  require(floats <= static_cast<size_t>(std::numeric_limits<int32_t>::max()), kWhat, " is ", floats,
+          " values for one row of outputs; it must be below 2^31");
+  buffer_ = std::max(buffer_, floats);
+  source_ = std::max(source_, job.x.source);
+  job.offset = offset;
+  for (size_t c = 0; c < job.channels; ++c) {
+    for (size_t r = 0; r < job.y.taps; ++r) {
+      const size_t slot = job.y.start(job.y.run_of(r), job.rows) + job.y.place(r);
+      for (size_t s = 0; s < job.x.taps; ++s) {
+        const size_t column = job.x.start(job.x.run_of(s), job.x.count) + job.x.place(s);
+        *offset++ = static_cast<int32_t>(c * job.plane + slot * job.pitch + column);
+      }
+    }
+  }
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,37 @@
+// Samples of a batch as rows of a matrix; shared by the files of fully_connected.h.
+#pragma once
+
+#include "ops/fully_connected.h"
+
+namespace bnns::impl {
+
+inline bool is_row(const View& view) {
+  return view.is_float() && view.is_dense();
+}
+
+inline const float* sample(const FullyConnectedOp::Rows& rows, size_t index, size_t stride) {
+  return static_cast<const float*>(rows.data) + index * stride;
+}
+
+inline size_t step_of(const View& one, size_t stride) {
+  return stride == 0 ? one.span : stride;
+}
+
+// Samples [first, first + n) of a batch as one view.
+inline View samples_of(const View& one, const void* data, size_t stride, size_t first, size_t n) {
+  const auto* start =
+      static_cast<const char*>(data) + first * step_of(one, stride) * type_bytes(one.type);
+  return batched(one, start, n, stride);
+}
+
+// The samples as the last axis; the first tensor may have another distance than the others.
+inline void push_samples(SoftmaxAxes& axes, size_t samples, size_t first_step, size_t step) {
+  axes.extent[axes.rank] = samples;
+  axes.stride[0][axes.rank] = first_step;
+  axes.stride[1][axes.rank] = step;
+  axes.stride[2][axes.rank] = step;
+  ++axes.rank;
+  collapse(axes);
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,67 @@
+// The kernels of the matrix product, one table per SIMD target; gemm.h has what they serve.
+#pragma once
+
+#include <cstddef>
+
+namespace bnns::impl {
+
+// Products summed one after the other before sums are joined pairwise. Chains of equal terms were
+// seen to err by 0.74 eps (4 terms) and 1.21 eps (8 terms). Tiles take 8, which costs a tenth of
+// their speed; 4 would cost a fifth. Products that are not packed mostly wait for memory: 4.
+constexpr size_t kGemmChain = 8;
+constexpr size_t kGemmShortChain = 4;
+// Depth of a block. Joining blocks takes about 100 cycles a tile, a block of 512 with AVX2 3000; a
+// panel of B (32 KB) then streams from the second-level cache, at a third of what that can.
+constexpr size_t kGemmDepth = 512;
+
+// What happens to a product before it is stored: C = alpha P + beta C + bias.
+struct GemmTarget {
+  float* data;
+  size_t row;                          // distance of rows
+  bool accumulate = false;             // false: C is not read, beta not used
+  const float* column_bias = nullptr;  // one per column, contiguous
+  const float* row_bias = nullptr;     // one per row, contiguous
+  float alpha = 1, beta = 1;
+};
+
+// A panel of A times a panel of B. Sums of earlier blocks come from `sum_in`, those of this one and
+// the earlier go to `sum_out` (mr * nr values hi, as many lo); without sum_out the result goes to
+// the tile of C at `c`, whose biases are moved to the tile.
+struct GemmTileJob {
+  const float *a, *b;
+  size_t depth;
+  size_t rows, columns;
+  const float* sum_in;
+  float* sum_out;
+  GemmTarget c;
+};
+
+// Operands of the kernels that do not pack. A(m, k) at a[m * a_row + k * a_k].
+// B of dot: B(k, n) at b[n * b_row + k]; B of axpy: B(k, n) at b[k * b_row + n].
+struct GemmDirect {
+  const float* a;
+  size_t a_row, a_k;
+  const float* b;
+  size_t b_row;
+  size_t k;
+};
+
+struct GemmKernels {
+  size_t mr, nr;
+  void (*tile)(const GemmTileJob& job);
+  // Panels of `width` lines from lines that are contiguous along K (source[line * stride + k]) or
+  // next to each other (source[k * stride + line]); zeros behind `count`.
+  void (*pack_along)(const float* source, size_t stride, size_t count, size_t depth, size_t width,
+                     float* panel);
+  void (*pack_across)(const float* source, size_t stride, size_t count, size_t depth, size_t width,
+                      float* panel);
+  // Rows [m0, m1), columns [n0, n1) of C; dot needs a_k == 1.
+  void (*dot)(const GemmDirect& p, const GemmTarget& c, size_t m0, size_t m1, size_t n0, size_t n1);
+  void (*axpy)(const GemmDirect& p, const GemmTarget& c, size_t m0, size_t m1, size_t n0,
+               size_t n1);
+  // sums[n] (+)= the sum over m of a[m * row + n].
+  void (*column_sums)(const float* a, size_t row, size_t m, size_t n, float* sums, bool accumulate);
+};
+const GemmKernels* gemm_kernels();
+
+}  // namespace bnns::impl

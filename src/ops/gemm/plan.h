@@ -1,0 +1,47 @@
+// Decisions of the matrix product that follow from the shape and the kind of its operands alone;
+// internal to ops/gemm.
+#pragma once
+
+#include <cstddef>
+
+#include "ops/gemm/gemm.h"
+
+namespace bnns::impl {
+
+// How a product is computed.
+enum class GemmForm { kPacked, kDot, kAxpy };
+GemmForm gemm_form(const GemmShape& shape, const GemmOperand& a, const GemmOperand& b);
+
+// On one core, about.
+double gemm_nanoseconds(const GemmShape& shape);
+
+// Fills panel `panel` of `to` from lines line0 + to.first(panel) on, depth k0 to k0 + to.depth.
+void pack_panel(const GemmKernels& kernels, GemmSide side, const GemmOperand& from,
+                const GemmPanels& to, size_t panel, size_t line0, size_t k0);
+
+// Lines are rows of A or columns of B.
+struct GemmPlan {
+  GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const GemmOperand& a,
+           const GemmOperand& b);
+
+  bool flat;      // K is so small that writing C decides
+  bool own_is_a;  // the grains pack A, B is shared; or the other way round
+  bool local;     // grains pack their block themselves; otherwise it is packed before
+  size_t own_lines, shared_lines;
+  size_t own_slab, shared_slab;  // lines that are worked on together
+  size_t depth_slab;             // K is summed in slabs of so many, or all of it
+  size_t block;                  // own lines of a grain
+  size_t group_a, group_b;       // panels whose tiles are computed together
+  size_t sum_rows;               // panels of A in the sums of a slab
+  size_t shared_floats = 0, own_floats = 0, sum_floats = 0, block_floats = 0;
+  size_t group_floats = 0;  // sums of a group
+  double work;
+
+  size_t worker_floats() const { return block_floats + group_floats; }
+  size_t floats(size_t threads) const {
+    return shared_floats + own_floats + sum_floats + threads * worker_floats();
+  }
+  double nanoseconds() const { return work; }
+};
+
+}  // namespace bnns::impl

@@ -1,0 +1,300 @@
+// The op: memory, parameters in working form, moving statistics, and the choice of the way through
+// the batch.
+#include "ops/normalization/normalization.h"
+
+#include <cstring>
+
+#include "ops/normalization/passes.h"
+
+namespace bnns::impl {
+namespace {
+
+using namespace normalization;
+
+template <class T>
+void grow(const Memory& memory, Array<T>& array, size_t size) {
+  if (array.size() < size) array = Array<T>(memory, size);
+}
+
+// The same with what it holds.
+template <class T>
+void grow_keeping(const Memory& memory, Array<T>& array, size_t size) {
+  if (array.size() >= size) return;
+  Array<T> larger(memory, size);
+  if (array) std::memcpy(larger.data(), array.data(), array.size() * sizeof(T));
+  array = std::move(larger);
+}
+
+size_t working_size(const NormalizationProblem& p) {
+  return by_element(p) ? p.count() : p.channels;
+}
+
+// Position among the values of a parameter of the element at (w, h, c).
+size_t parameter_index(const AffineParameter& p, size_t w, size_t h, size_t c) {
+  const size_t i = p.extent[0] == 1 ? 0 : w, j = p.extent[1] == 1 ? 0 : h,
+               k = p.extent[2] == 1 ? 0 : c;
+  return i + p.extent[0] * (j + p.extent[1] * k);
+}
+
+bool is_whole(const NormalizationProblem& p, const AffineParameter& parameter) {
+  return parameter.view.count == working_size(p);
+}
+
+View line(float* data, size_t count) {
+  View view;
+  view.data = data;
+  view.rank = 1;
+  view.extent[0] = view.count = view.span = count;
+  view.stride[0] = 1;
+  return view;
+}
+
+// body(first, values, n) over a small vector of the client, which is written back if kWrite.
+template <bool kWrite, class Body>
+void for_values(const ConvertKernels& convert, const View& view, const Body& body) {
+  alignas(64) float values[kBlock];
+  for (size_t first = 0; first < view.count; first += kBlock) {
+    const size_t n = std::min(kBlock, view.count - first);
+    read_values(convert, view, first, n, values);
+    body(first, values, n);
+    if constexpr (kWrite) write_values(convert, view, first, n, values);
+  }
+}
+
+}  // namespace
+
+NormalizationOp::NormalizationOp(const Memory& memory, size_t threads,
+                                 const NormalizationProblem& problem, bool use_client_pointers)
+    : memory_(memory), threads_(threads), problem_(problem), scratch_(memory) {
+  const auto own = [&](const AffineParameter& parameter, Array<float>& to, float absent) {
+    const bool given = parameter.view.data != nullptr;
+    if (given && use_client_pointers) return;
+    to = Array<float>(memory, working_size(problem));
+    if (given) {
+      expand(parameter, to.data());
+    } else {
+      std::fill_n(to.data(), to.size(), absent);
+    }
+  };
+  own(problem.gamma, own_gamma_, 1);
+  own(problem.beta, own_beta_, 0);
+  const auto own_moving = [&](View& view, Array<float>& to) {
+    if (view.data == nullptr || use_client_pointers) return;
+    to = Array<float>(memory, problem.channels);
+    read_values(*convert_, view, 0, problem.channels, to.data());
+    view = line(to.data(), problem.channels);
+  };
+  own_moving(problem_.moving_mean, own_mean_);
+  own_moving(problem_.moving_variance, own_variance_);
+}
+
+// From the last element down, so that values can be spread in place: none moves to the front.
+void NormalizationOp::expand(const AffineParameter& parameter, float* to) const {
+  read_values(*convert_, parameter.view, 0, parameter.view.count, to);
+  if (is_whole(problem_, parameter)) return;
+  for (size_t c = problem_.channels; c-- > 0;) {
+    for (size_t h = problem_.height; h-- > 0;) {
+      float* row = to + (c * problem_.height + h) * problem_.width;
+      for (size_t w = problem_.width; w-- > 0;) row[w] = to[parameter_index(parameter, w, h, c)];
+    }
+  }
+}
+
+bool NormalizationOp::fits(const AffineParameter& parameter) const {
+  const View& v = parameter.view;
+  return is_whole(problem_, parameter) && v.is_float() && v.rank == 1 &&
+         (v.stride[0] == 1 || v.count == 1);
+}
+
+const float* NormalizationOp::ready(const AffineParameter& parameter, const Array<float>& own,
+                                    const Array<float>& buffer) const {
+  if (own) return own.data();
+  if (fits(parameter)) return static_cast<const float*>(parameter.view.data);
+  expand(parameter, buffer.data());
+  return buffer.data();
+}
+
+void NormalizationOp::prepare(Scratch& s, size_t batch, bool backward) const {
+  const size_t count = problem_.count(), channels = problem_.channels;
+  const SetPlan plan = plan_sets(problem_, batch);
+  const size_t parts = plan_parts(batch).parts, pieces = plan.sets * plan.pieces();
+  grow(memory_, s.mean, plan.sets);
+  grow(memory_, s.variance, plan.sets);
+  if (!own_gamma_ && !fits(problem_.gamma)) grow(memory_, s.gamma, working_size(problem_));
+  if (!own_beta_ && !fits(problem_.beta)) grow(memory_, s.beta, working_size(problem_));
+  if (by_column(problem_)) grow(memory_, s.columns, 3 * count);
+  if (!backward) {
+    grow(memory_, s.inverse, plan.sets);
+    if (by_column(problem_)) {
+      grow(memory_, s.moments, parts * count);
+    } else {
+      grow(memory_, s.moments, most_split_pieces(plan, threads_));
+    }
+    return;
+  }
+  if (by_column(problem_)) {
+    grow(memory_, s.sums, 2 * parts * count);
+    grow(memory_, s.affine_sums, 2 * channels);
+  } else if (by_element(problem_) && count <= kSmallSample) {
+    const size_t grains = plan_samples(batch, count).parts;
+    grow(memory_, s.affine_sums, 2 * grains * count);
+    grow(memory_, s.blocks, 2 * grains * count);
+  } else {
+    grow(memory_, s.sums, 2 * pieces);
+    grow(memory_, s.affine_sums, 2 * working_size(problem_));
+  }
+}
+
+void NormalizationOp::prepare_cache(size_t batch) {
+  const size_t sets = plan_sets(problem_, batch).sets;
+  grow_keeping(memory_, kept_, checked_mul(batch, problem_.count(), "the cache of training"));
+  grow_keeping(memory_, inverse_, sets);
+}
+
+void NormalizationOp::reserve(size_t batch, size_t callers) {
+  if (batch == 0) return;
+  prepare_cache(batch);
+  scratch_.reserve(callers, [&](Scratch& s) {
+    prepare(s, batch, false);
+    prepare(s, batch, true);
+  });
+}
+
+void NormalizationOp::forward(size_t batch, const View& x, const View& y, bool training) {
+  LeasePool<Scratch>::Lease s = scratch_.take();
+  prepare(*s, batch, false);
+  if (training) prepare_cache(batch);
+  const bool known = !training && load_moving(s->mean.data(), s->variance.data(), batch);
+  const ForwardPass pass = {{.problem = problem_,
+                             .kernels = *kernels_,
+                             .convert = *convert_,
+                             .threads = threads_,
+                             .batch = batch,
+                             .gamma = ready(problem_.gamma, own_gamma_, s->gamma),
+                             .beta = ready(problem_.beta, own_beta_, s->beta),
+                             .inverse = training ? inverse_.data() : s->inverse.data()},
+                            Operands<1>({Operand{x, Operand::kRead}}),
+                            Operands<2>({Operand{x, Operand::kRead}, Operand{y, Operand::kWrite}}),
+                            training ? kept_.data() : nullptr,
+                            known,
+                            s->mean.data(),
+                            s->variance.data(),
+                            s->moments.data(),
+                            s->columns.data()};
+  if (known) {
+    for (size_t set = 0; set < plan_sets(problem_, batch).sets; ++set)
+      pass.inverse[set] = inverse_deviation(pass.variance[set], problem_.epsilon);
+  }
+  by_column(problem_) ? forward_columns(pass) : forward_sets(pass);
+  if (!training) return;
+  update_moving(s->mean.data(), s->variance.data(), batch);
+  trained_batch_ = batch;
+}
+
+void NormalizationOp::backward(const Gradients& g) {
+  LeasePool<Scratch>::Lease s = scratch_.take();
+  prepare(*s, trained_batch_, true);
+  const Operand dy = {g.dy, Operand::kRead};
+  const Operand y = {g.y.data == nullptr ? g.dy : g.y, Operand::kRead};
+  const Operand dx = {g.dx, g.dx_accumulate ? Operand::kUpdate : Operand::kWrite};
+  const BackwardPass pass = {{.problem = problem_,
+                              .kernels = *kernels_,
+                              .convert = *convert_,
+                              .threads = threads_,
+                              .batch = trained_batch_,
+                              .gamma = ready(problem_.gamma, own_gamma_, s->gamma),
+                              .beta = nullptr,
+                              .inverse = inverse_.data()},
+                             Operands<2>({dy, y}),
+                             Operands<3>({dy, y, dx}),
+                             g.dx.data != nullptr,
+                             g.dbeta.data != nullptr || g.dgamma.data != nullptr,
+                             g.dx_accumulate,
+                             kept_.data(),
+                             s->sums.data(),
+                             s->affine_sums.data(),
+                             s->blocks.data(),
+                             s->columns.data(),
+                             s->mean.data(),
+                             s->variance.data()};
+  size_t sums = problem_.channels;
+  if (by_column(problem_)) {
+    backward_columns(pass);
+  } else if (!by_element(problem_)) {
+    backward_sets(pass);
+  } else {
+    sums = problem_.count();
+    sums <= kSmallSample ? backward_samples(pass) : backward_large_samples(pass);
+  }
+  if (g.dbeta.data != nullptr) store(g.dbeta, g.dbeta_accumulate, problem_.beta, pass.affine_sums);
+  if (g.dgamma.data != nullptr) {
+    store(g.dgamma, g.dgamma_accumulate, problem_.gamma, pass.affine_sums + sums);
+  }
+}
+
+// Elements that share a value are added up in place: none moves to the back.
+void NormalizationOp::store(const View& to, bool accumulate, const AffineParameter& like,
+                            double* sums) const {
+  const bool by_channel = by_column(problem_) || !by_element(problem_);
+  if (!by_channel && like.view.count != problem_.count()) {
+    const double* from = sums;
+    for (size_t c = 0; c < problem_.channels; ++c) {
+      for (size_t h = 0; h < problem_.height; ++h) {
+        for (size_t w = 0; w < problem_.width; ++w) {
+          const bool first = (like.extent[0] != 1 || w == 0) && (like.extent[1] != 1 || h == 0) &&
+                             (like.extent[2] != 1 || c == 0);
+          double& sum = sums[parameter_index(like, w, h, c)];
+          sum = (first ? 0 : sum) + *from++;
+        }
+      }
+    }
+  }
+  for_values<true>(*convert_, to, [&](size_t first, float* values, size_t n) {
+    for (size_t i = 0; i < n; ++i) {
+      values[i] = (accumulate ? values[i] : 0) + static_cast<float>(sums[first + i]);
+    }
+  });
+}
+
+// ---- Moving statistics ----
+
+// Those of every set; false if the current ones are to be used.
+bool NormalizationOp::load_moving(double* mean, double* variance, size_t batch) {
+  const View &means = problem_.moving_mean, &variances = problem_.moving_variance;
+  if (means.data == nullptr || variances.data == nullptr) return false;
+  const std::lock_guard lock(moving_mutex_);
+  const size_t channels = problem_.channels, sets = plan_sets(problem_, batch).sets;
+  const auto load = [&](const View& view, double* to) {
+    for_values<false>(*convert_, view, [&](size_t first, const float* values, size_t n) {
+      for (size_t i = 0; i < n; ++i) to[first + i] = double{values[i]};
+    });
+    for (size_t set = channels; set < sets; ++set) to[set] = to[set - channels];
+  };
+  load(means, mean);
+  load(variances, variance);
+  return true;
+}
+
+// moving = momentum moving + (1 - momentum) current; of instance normalization the mean over the
+// samples.
+void NormalizationOp::update_moving(const double* mean, const double* variance, size_t batch) {
+  const size_t channels = problem_.channels, sets = plan_sets(problem_, batch).sets;
+  const double keep = double{problem_.momentum}, samples = static_cast<double>(sets / channels);
+  const auto update = [&](const View& view, const double* current) {
+    if (view.data == nullptr) return;
+    for_values<true>(*convert_, view, [&](size_t first, float* values, size_t n) {
+      for (size_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (size_t set = first + i; set < sets; set += channels) sum += current[set];
+        const double old = keep == 0 ? 0 : keep * double{values[i]};
+        values[i] = static_cast<float>(old + (1 - keep) * (sum / samples));
+      }
+    });
+  };
+  if (problem_.moving_mean.data == nullptr && problem_.moving_variance.data == nullptr) return;
+  const std::lock_guard lock(moving_mutex_);
+  update(problem_.moving_mean, mean);
+  update(problem_.moving_variance, variance);
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,185 @@
+// Passes over sets. A set is read for its statistics or sums, then, still in the cache if it is
+// small, mapped. Pieces are joined in order either way, so that splitting a set between threads
+// leaves the bits alone.
+#include <cmath>
+
+#include "ops/normalization/passes.h"
+
+namespace bnns::impl::normalization {
+namespace {
+
+// body(set) for all sets.
+template <class Body>
+void for_sets(const SetPlan& plan, size_t threads, const Body& body) {
+  const size_t grain = div_up(kGrain, plan.set_size());
+  parallel_for(threads, div_up(plan.sets, grain), [&](size_t g, size_t) {
+    const size_t end = std::min(plan.sets, (g + 1) * grain);
+    for (size_t set = g * grain; set < end; ++set) body(set);
+  });
+}
+
+// body(set, piece) for all pieces of all sets.
+template <class Body>
+void for_pieces(const SetPlan& plan, size_t threads, const Body& body) {
+  const size_t pieces = plan.pieces(), all = plan.sets * pieces;
+  const size_t grain = div_up(kGrain, std::min(plan.length, SetPlan::kPiece));
+  parallel_for(threads, div_up(all, grain), [&](size_t g, size_t) {
+    const size_t end = std::min(all, (g + 1) * grain);
+    for (size_t i = g * grain; i < end; ++i) body(i / pieces, i % pieces);
+  });
+}
+
+Moments piece_moments(const ForwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
+  Moments moments;
+  over(p.convert, p.x, plan.first(set, piece), plan.size(piece),
+       [&](std::array<float*, 1> rows, size_t n, size_t) {
+         moments.join(p.kernels.moments(rows[0], n));
+       });
+  return moments;
+}
+
+void finish_set(const ForwardPass& p, size_t set, const Moments& moments) {
+  p.mean[set] = moments.mean;
+  p.variance[set] = moments.squares / moments.count;
+  p.inverse[set] = inverse_deviation(p.variance[set], p.problem.epsilon);
+}
+
+void normalize_piece(const ForwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
+  const NormalizationProblem& problem = p.problem;
+  const SetCoefficients c(p.mean[set], p.inverse[set]);
+  const size_t first = plan.first(set, piece);
+  const bool each = by_element(problem);
+  const size_t at = each ? first % problem.count() : first / problem.plane() % problem.channels;
+  normalize_stretch(p, each ? kAffine : kNone, first, plan.size(piece),
+                    [&](NormalizeRow& row, size_t offset) {
+                      row.mean = &c.mean;
+                      row.inverse = &c.inverse;
+                      row.low = &c.low;
+                      row.gamma = p.gamma + at + (each ? offset : 0);
+                      row.beta = p.beta + at + (each ? offset : 0);
+                    });
+}
+
+// ---- Gradients with one gamma per stretch ----
+
+void piece_sums(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
+  double* sums = p.sums + 2 * (set * plan.pieces() + piece);
+  sums[0] = sums[1] = 0;
+  for_gradient<false>(
+      p, plan.first(set, piece), plan.size(piece),
+      [&](const GradientRow& row, float*, size_t) { p.kernels.sums[p.rectifies()](row, sums); });
+}
+
+size_t channel_of(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
+  return plan.first(set, piece) / p.problem.plane() % p.problem.channels;
+}
+
+void finish_sums(const BackwardPass& p, const SetPlan& plan, size_t set) {
+  double h = 0, hk = 0;
+  for (size_t piece = 0; piece < plan.pieces(); ++piece) {
+    const double* sums = p.sums + 2 * (set * plan.pieces() + piece);
+    const double gamma = double{p.gamma[channel_of(p, plan, set, piece)]};
+    h += gamma * sums[0];
+    hk += gamma * sums[1];
+  }
+  p.mean_h[set] = h / static_cast<double>(plan.set_size());
+  p.mean_hk[set] = hk / static_cast<double>(plan.set_size());
+}
+
+void map_piece(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
+  const double r = p.inverse[set];
+  const float factor = p.gamma[channel_of(p, plan, set, piece)];
+  const auto slope = static_cast<float>(-r * p.mean_hk[set]);
+  const auto shift = static_cast<float>(-r * p.mean_h[set]);
+  const auto kernel = p.kernels.map[kNone][p.rectifies()][p.accumulate];
+  for_gradient<true>(p, plan.first(set, piece), plan.size(piece),
+                     [&](const GradientRow& row, float* dx, size_t) {
+                       kernel(row, {.dx = dx,
+                                    .scale = static_cast<float>(r),
+                                    .factor = &factor,
+                                    .slope = &slope,
+                                    .shift = &shift});
+                     });
+}
+
+void join_channels(const BackwardPass& p, const SetPlan& plan) {
+  const size_t channels = p.problem.channels;
+  std::fill_n(p.affine_sums, 2 * channels, 0.0);
+  for (size_t set = 0; set < plan.sets; ++set) {
+    for (size_t piece = 0; piece < plan.pieces(); ++piece) {
+      const double* sums = p.sums + 2 * (set * plan.pieces() + piece);
+      const size_t channel = channel_of(p, plan, set, piece);
+      p.affine_sums[channel] += sums[0];
+      p.affine_sums[channels + channel] += sums[1];
+    }
+  }
+}
+
+}  // namespace
+
+double inverse_deviation(double variance, float epsilon) {
+  return 1 / std::sqrt(variance + double{epsilon});
+}
+
+SetPlan plan_sets(const NormalizationProblem& p, size_t batch) {
+  const size_t count = p.count(), plane = p.plane();
+  if (p.kind == NormalizationKind::kBatch) {
+    return {.sets = p.channels,
+            .segments = batch,
+            .length = plane,
+            .set_step = plane,
+            .segment_step = count};
+  }
+  const size_t length = by_element(p) ? p.row : plane;
+  return {.sets = batch * (count / p.row),
+          .segments = p.row / length,
+          .length = length,
+          .set_step = p.row,
+          .segment_step = length};
+}
+
+void forward_sets(const ForwardPass& p) {
+  const SetPlan plan = plan_sets(p.problem, p.batch);
+  const size_t threads = p.useful_threads(2), pieces = plan.pieces();
+  if (!splits(plan, threads)) {
+    return for_sets(plan, threads, [&](size_t set) {
+      Moments moments;
+      for (size_t i = 0; i < pieces && !p.known; ++i) moments.join(piece_moments(p, plan, set, i));
+      if (!p.known) finish_set(p, set, moments);
+      for (size_t i = 0; i < pieces; ++i) normalize_piece(p, plan, set, i);
+    });
+  }
+  if (!p.known) {
+    for_pieces(plan, threads, [&](size_t set, size_t piece) {
+      p.moments[set * pieces + piece] = piece_moments(p, plan, set, piece);
+    });
+    for (size_t set = 0; set < plan.sets; ++set) {
+      Moments moments;
+      for (size_t i = 0; i < pieces; ++i) moments.join(p.moments[set * pieces + i]);
+      finish_set(p, set, moments);
+    }
+  }
+  for_pieces(plan, threads,
+             [&](size_t set, size_t piece) { normalize_piece(p, plan, set, piece); });
+}
+
+void backward_sets(const BackwardPass& p) {
+  const SetPlan plan = plan_sets(p.problem, p.batch);
+  const size_t threads = p.useful_threads(2), pieces = plan.pieces();
+  if (splits(plan, threads)) {
+    for_pieces(plan, threads, [&](size_t set, size_t piece) { piece_sums(p, plan, set, piece); });
+    for (size_t set = 0; set < plan.sets; ++set) finish_sums(p, plan, set);
+    if (p.wants_dx) {
+      for_pieces(plan, threads, [&](size_t set, size_t piece) { map_piece(p, plan, set, piece); });
+    }
+  } else {
+    for_sets(plan, threads, [&](size_t set) {
+      for (size_t i = 0; i < pieces; ++i) piece_sums(p, plan, set, i);
+      finish_sums(p, plan, set);
+      for (size_t i = 0; i < pieces && p.wants_dx; ++i) map_piece(p, plan, set, i);
+    });
+  }
+  if (p.wants_affine) join_channels(p, plan);
+}
+
+}  // namespace bnns::impl::normalization

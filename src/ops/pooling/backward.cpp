@@ -1,0 +1,360 @@
+// Backward pass of pooling.h, and the client's indices. Average and L2Norm spread g / divisor over
+// the cells of a window in two steps: along each row of windows, then down the columns.
+#include <numeric>
+
+#include "core/checked.h"
+#include "core/parallel.h"
+#include "ops/pooling/calls.h"
+
+namespace bnns::impl {
+
+// ---- Indices ----
+
+size_t PoolingOp::index_offset(const PoolingIndices& indices, size_t plane, size_t row) const {
+  const View& view = window_view();
+  const size_t step = indices.stride == 0 ? view.span : indices.stride;
+  return plane / problem_.channels * step + plane % problem_.channels * view.stride[2] +
+         row * view.stride[1];
+}
+
+// Rows [first, first + count) of a plane's windows, from packed rows.
+void PoolingOp::write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
+                            const int32_t* from) const {
+  const View& view = window_view();
+  const size_t n = problem_.x.windows, step = view.stride[0];
+  const bool packed = step == 1 && view.stride[1] == n;
+  const size_t lines = packed ? 1 : count, length = packed ? count * n : n;
+  for (size_t line = 0; line < lines; ++line) {
+    const size_t offset = index_offset(indices, plane, first + line);
+    const int32_t* row = from + line * n;
+    auto* to = static_cast<uint64_t*>(indices.data) + offset;
+    auto* to32 = static_cast<uint32_t*>(indices.data) + offset;
+    if (step == 1 && indices.type == BNNSDataTypeUInt64) {
+      backward_kernels_->widen(row, length, to);
+    } else if (indices.type == BNNSDataTypeUInt64) {
+      for (size_t i = 0; i < n; ++i) to[i * step] = static_cast<uint32_t>(row[i]);
+    } else {
+      for (size_t i = 0; i < length; ++i) to32[i * step] = static_cast<uint32_t>(row[i]);
+    }
+  }
+}
+
+// All indices of a plane into packed rows.
+void PoolingOp::read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const {
+  const View& view = window_view();
+  const size_t n = problem_.x.windows, step = view.stride[0];
+  const bool packed = step == 1 && view.stride[1] == n;
+  const size_t lines = packed ? 1 : problem_.y.windows, length = packed ? problem_.windows() : n;
+  for (size_t line = 0; line < lines; ++line) {
+    const size_t offset = index_offset(indices, plane, line);
+    const auto* from = static_cast<const uint64_t*>(indices.data) + offset;
+    const auto* from32 = static_cast<const uint32_t*>(indices.data) + offset;
+    int32_t* row = to + line * n;
+    if (step == 1 && indices.type == BNNSDataTypeUInt64) {
+      backward_kernels_->narrow(from, length, row);
+    } else if (indices.type == BNNSDataTypeUInt64) {
+      for (size_t i = 0; i < n; ++i) row[i] = static_cast<int32_t>(from[i * step]);
+    } else {
+      for (size_t i = 0; i < length; ++i) row[i] = static_cast<int32_t>(from32[i * step]);
+    }
+  }
+}
+
+bool PoolingOp::are_inside(size_t batch, const PoolingIndices& indices) const {
+  const View& view = window_view();
+  const size_t planes = batch * problem_.channels, limit = problem_.cells();
+  const bool packed = view.stride[0] == 1 && view.stride[1] == view.extent[0];
+  const bool narrow = indices.type == BNNSDataTypeUInt32;
+  // The rows of a plane in one line, where they are.
+  const size_t lines = packed ? 1 : view.extent[1];
+  const size_t n = packed ? problem_.windows() : view.extent[0], step = packed ? 1 : view.stride[0];
+  const auto inside = [&](const auto* line) {
+    bool all = true;
+    for (size_t i = 0; i < n; ++i) all &= line[i * step] < limit;
+    return all;
+  };
+  const auto check = [&](size_t offset) {
+    const auto* line32 = static_cast<const uint32_t*>(indices.data) + offset;
+    const auto* line64 = static_cast<const uint64_t*>(indices.data) + offset;
+    if (step != 1) return narrow ? inside(line32) : inside(line64);
+    return narrow ? backward_kernels_->all_below_32(line32, n, static_cast<uint32_t>(limit))
+                  : backward_kernels_->all_below_64(line64, n, limit);
+  };
+  std::atomic<bool> all{true};
+  const size_t grain = std::max<size_t>(1, 8192 / problem_.windows());
+  const size_t threads =
+      useful_threads(threads_, 0.3 * static_cast<double>(planes * problem_.windows()));
+  parallel_for(threads, div_up(planes, grain), [&](size_t g, size_t) {
+    const size_t end = std::min(planes, (g + 1) * grain);
+    for (size_t plane = g * grain; plane < end; ++plane) {
+      for (size_t line = 0; line < lines; ++line) {
+        if (!check(index_offset(indices, plane, line))) all.store(false, std::memory_order_relaxed);
+      }
+    }
+  });
+  return all.load(std::memory_order_relaxed);
+}
+
+// ---- Backward ----
+
+PoolingOp::Sizes PoolingOp::backward_sizes(bool dx_direct) const {
+  const bool in_direct = in_planes(problem_.in, nullptr, 1, 0).direct();
+  const bool sums = problem_.kind != PoolingKind::kMax && !problem_.un_max();
+  Sizes sizes = forward_sizes(in_direct, false);
+  sizes.g = problem_.out_size();
+  sizes.dx = dx_direct && !problem_.un_max() && sums ? 0 : problem_.in_size();
+  sizes.padded = sums ? checked_mul(problem_.y.windows, padded_size_, "working memory") : 0;
+  sizes.rows = sums ? checked_mul(problem_.y.windows, row_pitch_, "working memory") : 0;
+  sizes.index = problem_.windows();
+  return sizes;
+}
+
+void PoolingOp::backward(size_t batch, const Gradients& p) {
+  BackwardCall call = {.in = in_planes(problem_.in, p.in.data, batch, p.in.stride),
+                       .out = out_planes(problem_.out, p.out.data, batch, p.out.stride),
+                       .dy = out_planes(p.dy, p.dy.data, batch, p.dy_stride),
+                       .dx = {},
+                       .wants_dx = p.dx.data != nullptr,
+                       .accumulate = p.dx_accumulate,
+                       .indices = p.indices};
+  if (call.wants_dx) call.dx = in_planes(p.dx, p.dx.data, batch, p.dx_stride);
+  const size_t channels = problem_.channels, planes = batch * channels;
+  const bool wants_db = p.db.data != nullptr;
+  const size_t grain = wants_db ? batch : planes_of_grain();
+  const size_t grains = div_up(planes, grain);
+  const size_t workers = std::min(threads_for(planes), grains);
+  const Sizes sizes = backward_sizes(call.dx.direct());
+  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  prepare(*scratch, sizes, workers);
+  parallel_for(workers, grains, [&](size_t g, size_t worker) {
+    const Work work = work_of(*scratch, sizes, worker);
+    fill_constants(sizes, work);
+    double sum = 0;
+    const size_t count = std::min(grain, planes - g * grain);
+    for (size_t k = 0; k < count; ++k) {
+      const size_t plane = wants_db ? k * channels + g : g * grain + k;
+      backward_plane(call, plane, work, wants_db ? &sum : nullptr);
+    }
+    if (wants_db) scratch->channels[g] = static_cast<float>(sum);
+  });
+  if (!wants_db) return;
+  const View db = collapsed(p.db);
+  float old[256];
+  for (size_t c = 0; p.db_accumulate && c < channels; c += std::size(old)) {
+    const size_t n = std::min(std::size(old), channels - c);
+    read_values(*run_.convert, db, c, n, old);
+    run_.alpha->add(old, scratch->channels.data() + c, n);
+  }
+  write_values(*run_.convert, db, 0, channels, scratch->channels.data());
+}
+
+void PoolingOp::backward_plane(const BackwardCall& call, size_t plane, const Work& work,
+                               double* bias_sum) const {
+  const Plane g = gradient_plane(call, plane, work);
+  if (bias_sum != nullptr) *bias_sum += plane_sum(g);
+  if (!call.wants_dx) return;
+  if (problem_.un_max()) return un_max_backward(call, plane, g, work);
+  if (problem_.kind == PoolingKind::kMax) return max_backward(call, plane, g, work);
+  sum_backward(call, plane, g, work);
+}
+
+// g = dy act'(y), or dy itself.
+Plane PoolingOp::gradient_plane(const BackwardCall& call, size_t plane, const Work& work) const {
+  const ElementActivation& f = problem_.activation;
+  const Plane dy = call.dy.read(*run_.convert, plane, work.g);
+  if (f.is_identity()) return dy;
+  const size_t width = problem_.un_max() ? problem_.x.cells : problem_.x.windows;
+  const size_t height = problem_.un_max() ? problem_.y.cells : problem_.y.windows;
+  const Plane y = call.out.read(*run_.convert, plane, work.y), g = {work.g, width};
+  if (along_rows(f.row())) {
+    run_softmax_backward(softmax_run_, softmax_kind(f.row()),
+                         row_axes(width, height, y.row, dy.row, g.row), false, y.data, dy.data,
+                         g.data, false);
+    return g;
+  }
+  for (size_t j = 0; j < height; ++j)
+    f.from_output(y.data + j * y.row, dy.data + j * dy.row, g.data + j * g.row, width);
+  return g;
+}
+
+double PoolingOp::plane_sum(const Plane& g) const {
+  const size_t width = problem_.un_max() ? problem_.x.cells : problem_.x.windows;
+  const size_t height = problem_.un_max() ? problem_.y.cells : problem_.y.windows;
+  if (g.row == width) return double{sums_->sum(g.data, width * height)};
+  double sum = 0;
+  for (size_t j = 0; j < height; ++j) sum += double{sums_->sum(g.data + j * g.row, width)};
+  return sum;
+}
+
+// ---- Max ----
+
+void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane& g,
+                             const Work& work) const {
+  const size_t width = problem_.x.cells, n = problem_.x.windows, height = problem_.y.windows;
+  if (call.indices.data != nullptr) {
+    read_index(call.indices, plane, work.index);
+  } else {
+    const Plane x = call.in.read(*run_.convert, plane, work.x);
+    for (size_t j = 0; j < height; j += rows_at_once_) {
+      max_rows(x, j, std::min(rows_at_once_, height - j), 0, work, {work.y, n}, work.index + j * n);
+    }
+  }
+  const bool overwrites = call.dx.direct() && !call.accumulate;
+  if (windows_2x2_ && problem_.y.stride == 2 && problem_.y.pad == 0 &&
+      2 * height <= problem_.y.cells && overwrites && spread_2x2(g, call.dx.at(plane), work.index))
+    return;
+  const bool direct = call.dx.direct() && call.dx.row() == width;
+  float* dx = direct ? call.dx.at(plane).data : work.dx;
+  if (!direct || !call.accumulate) std::fill_n(dx, problem_.cells(), 0.0f);
+  for (size_t j = 0; j < height; ++j) {
+    if (may_be_empty_ && real_taps(problem_.y, j).count == 0) continue;
+    const int32_t* index = work.index + j * n;
+    const float* row = g.data + j * g.row;
+    for (size_t i = 0; i < n; ++i) {
+      if (may_be_empty_ && real_taps(problem_.x, i).count == 0) continue;
+      dx[index[i]] += row[i];
+    }
+  }
+  if (!direct) call.dx.write(run_, plane, work.dx, call.accumulate);
+}
+
+// Each cell is in one window at most: everything is written once. False if a window's index is
+// outside it, which only the client's indices can be; then nothing is settled.
+bool PoolingOp::spread_2x2(const Plane& g, const Plane& dx, const int32_t* index) const {
+  const size_t width = problem_.x.cells, n = problem_.x.windows, height = problem_.y.windows;
+  bool inside = true;
+  for (size_t j = 0; j < height && inside; ++j) {
+    float* top = dx.data + 2 * j * dx.row;
+    float* bottom = top + dx.row;
+    inside = backward_kernels_->spread_2x2(index + j * n, g.data + j * g.row, n,
+                                           static_cast<int32_t>(2 * j * width),
+                                           static_cast<int32_t>(width), top, bottom);
+    if (2 * n == width) continue;
+    std::fill_n(top + 2 * n, width - 2 * n, 0.0f);
+    std::fill_n(bottom + 2 * n, width - 2 * n, 0.0f);
+  }
+  for (size_t j = 2 * height; j < problem_.y.cells; ++j)
+    std::fill_n(dx.data + j * dx.row, width, 0.0f);
+  return inside;
+}
+
+// ---- Average, L2Norm ----
+
+// q = g / divisor, into padded rows.
+void PoolingOp::divide_rows(const Plane& g, const Plane& x, const Work& work) const {
+  const PoolingAxis& axis = problem_.x;
+  const bool norm = problem_.kind == PoolingKind::kL2Norm;
+  const bool inside = problem_.kind == PoolingKind::kAverageInside;
+  const size_t n = axis.windows, height = problem_.y.windows;
+  for (size_t j = 0; norm && j < height; j += rows_at_once_)
+    sum_rows(x, j, std::min(rows_at_once_, height - j), 0, work, {work.y, n});
+  float* q = work.padded + (regular_ ? (axis.taps - 1) * axis.dilation : 0);
+  for (size_t j = 0; j < height; ++j) {
+    const size_t rows = inside ? real_taps(problem_.y, j).count : 1;
+    backward_kernels_->divide(g.data + j * g.row, norm ? work.y + j * n : work.divisor,
+                              static_cast<float>(rows), n, q + j * padded_size_);
+  }
+}
+
+// Each row of q over the cells of a row.
+void PoolingOp::spread_rows(const Work& work) const {
+  const PoolingAxis& axis = problem_.x;
+  const PoolingTaps taps = {.count = axis.taps, .dilation = axis.dilation, .stride = axis.stride};
+  for (size_t j = 0; j < problem_.y.windows; ++j) {
+    const float* padded = work.padded + j * padded_size_;
+    float* to = work.rows + j * row_pitch_;
+    if (regular_ && axis.stride <= 2) {
+      backward_kernels_->spread_row(padded, taps, axis.pad, axis.cells, to);
+      continue;
+    }
+    const float* q = padded + (regular_ ? (axis.taps - 1) * axis.dilation : 0);
+    std::fill_n(to, row_pitch_, 0.0f);
+    for (size_t i = 0; i < axis.windows; ++i) {
+      const TapRange real = real_taps(axis, i);
+      for (size_t t = 0; t < real.count; ++t) to[real.cell + t * axis.dilation] += q[i];
+    }
+  }
+}
+
+// The rows of windows that reach a row of cells: those from `low` to `high`, which only grow from
+// cell row to cell row, in steps that the dilation allows.
+PoolingRows PoolingOp::rows_reaching(size_t cell_row, const float* rows, size_t pitch, size_t& low,
+                                     size_t& high) const {
+  const PoolingAxis& y = problem_.y;
+  const size_t at = cell_row + y.pad, reach = (y.taps - 1) * y.dilation;
+  while (low < y.windows && low * y.stride + reach < at) ++low;
+  while (high < y.windows && high * y.stride <= at) ++high;
+  size_t first = low, step = 1;
+  if (y.dilation > 1) {
+    step = y.dilation / std::gcd(y.dilation, y.stride);
+    while (first < high && (at - first * y.stride) % y.dilation != 0) ++first;
+  }
+  return {.data = rows + first * pitch,
+          .count = first < high ? div_up(high - first, step) : 0,
+          .step = step * pitch};
+}
+
+void PoolingOp::sum_backward(const BackwardCall& call, size_t plane, const Plane& g,
+                             const Work& work) const {
+  const size_t width = problem_.x.cells;
+  const bool norm = problem_.kind == PoolingKind::kL2Norm;
+  Plane x = {};
+  if (norm) x = call.in.read(*run_.convert, plane, work.x);
+  divide_rows(g, x, work);
+  if (global_ && !norm && !call.accumulate && call.dx.direct() && call.dx.row() == width) {
+    const float share = work.padded[regular_ ? (problem_.x.taps - 1) * problem_.x.dilation : 0];
+    return void(std::fill_n(call.dx.at(plane).data, problem_.cells(), share));
+  }
+  if (windows_3by2_ && !norm && !call.accumulate && call.dx.direct()) {
+    const Plane dx = call.dx.at(plane);
+    size_t low = 0, high = 0;
+    for (size_t j = 0; j < problem_.y.cells; ++j) {
+      backward_kernels_->spread_3by2(
+          rows_reaching(j, work.padded + problem_.x.taps - 1, padded_size_, low, high),
+          problem_.x.pad, width, dx.data + j * dx.row);
+    }
+    return;
+  }
+  if (global_) {
+    std::fill_n(work.rows, row_pitch_,
+                work.padded[regular_ ? (problem_.x.taps - 1) * problem_.x.dilation : 0]);
+  } else {
+    spread_rows(work);
+  }
+  const bool direct = call.dx.direct();
+  const Plane dx = call.dx.place(plane, work.dx);
+  size_t low = 0, high = 0;
+  for (size_t j = 0; j < problem_.y.cells; ++j) {
+    backward_kernels_->add_rows(rows_reaching(j, work.rows, row_pitch_, low, high), width,
+                                norm ? x.data + j * x.row : nullptr, direct && call.accumulate,
+                                dx.data + j * dx.row);
+  }
+  if (!direct) call.dx.write(run_, plane, work.dx, call.accumulate);
+}
+
+// ---- UnMax ----
+
+void PoolingOp::un_max_backward(const BackwardCall& call, size_t plane, const Plane& g,
+                                const Work& work) const {
+  const size_t width = problem_.x.cells, n = problem_.x.windows;
+  read_index(call.indices, plane, work.index);
+  for (size_t j = 0; j < problem_.y.windows; ++j) {
+    for (size_t i = 0; i < n; ++i) {
+      const auto cell = static_cast<size_t>(work.index[j * n + i]);
+      work.dx[j * n + i] = g.data[cell / width * g.row + cell % width];
+    }
+  }
+  call.dx.write(run_, plane, work.dx, call.accumulate);
+}
+
+void PoolingOp::reserve(size_t callers) {
+  const Sizes forward = forward_sizes(in_planes(problem_.in, nullptr, 1, 0).direct(),
+                                      out_planes(problem_.out, nullptr, 1, 0).direct());
+  const Sizes backward = backward_sizes(false);
+  scratch_.reserve(callers, [&](Scratch& s) {
+    prepare(s, forward, threads_);
+    if (problem_.in.is_float()) prepare(s, backward, threads_);  // others have no gradient
+  });
+}
+
+}  // namespace bnns::impl

@@ -1,0 +1,231 @@
+// The backward kernels of kernels.h. Loops over indices are plain: the compiler vectorises them for
+// each target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/pooling/kernels_backward.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "ops/pooling/kernels.h"
+#include "ops/pooling/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using DI = hn::RebindToSigned<D>;
+using V = hn::Vec<D>;
+using VI = hn::Vec<DI>;
+
+// Which lanes have an index outside their window.
+HWY_INLINE hn::Mask<DI> Spread2x2At(VI index, V g, VI cell, VI cell_step, float* top,
+                                    float* bottom) {
+  const D d;
+  const DI di;
+  const VI one = hn::Set(di, 1);
+  const auto a = hn::Eq(index, cell), b = hn::Eq(index, hn::Add(cell, one));
+  cell = hn::Add(cell, cell_step);
+  const auto e = hn::Eq(index, cell), f = hn::Eq(index, hn::Add(cell, one));
+  const auto share = [&](auto mask)
+                         HWY_ATTR { return hn::IfThenElseZero(hn::RebindMask(d, mask), g); };
+  hn::StoreInterleaved2(share(a), share(b), d, top);
+  hn::StoreInterleaved2(share(e), share(f), d, bottom);
+  return hn::Not(hn::Or(hn::Or(a, b), hn::Or(e, f)));
+}
+
+bool Spread2x2(const int32_t* index, const float* g, size_t n, int32_t first_cell,
+               int32_t cell_step, float* top, float* bottom) {
+  const D d;
+  const DI di;
+  constexpr size_t kMax = hn::MaxLanes(d);
+  const size_t lanes = hn::Lanes(d);
+  const VI step = hn::Set(di, cell_step);
+  const VI twice = hn::Add(hn::Iota(di, 0), hn::Iota(di, 0));
+  if (n < lanes) {
+    HWY_ALIGN float rows[2][2 * kMax];
+    HWY_ALIGN int32_t cells[kMax];
+    const VI cell = hn::Add(twice, hn::Set(di, first_cell));
+    // The lanes behind the row point into their window.
+    hn::Store(cell, di, cells);
+    std::memcpy(cells, index, n * sizeof(int32_t));
+    const auto outside =
+        Spread2x2At(hn::Load(di, cells), LoadFirst(d, g, n), cell, step, rows[0], rows[1]);
+    std::memcpy(top, rows[0], 2 * n * sizeof(float));
+    std::memcpy(bottom, rows[1], 2 * n * sizeof(float));
+    return hn::AllFalse(di, outside);
+  }
+  auto outside = hn::Lt(hn::Zero(di), hn::Zero(di));
+  for (size_t i = 0; i < n; i += lanes) {
+    const size_t at = HWY_MIN(i, n - lanes);
+    const VI cell = hn::Add(twice, hn::Set(di, first_cell + 2 * static_cast<int32_t>(at)));
+    outside = hn::Or(outside, Spread2x2At(hn::LoadU(di, index + at), hn::LoadU(d, g + at), cell,
+                                          step, top + 2 * at, bottom + 2 * at));
+  }
+  return hn::AllFalse(di, outside);
+}
+
+void Divide(const float* g, const float* divisor, float factor, size_t n, float* q) {
+  const D d;
+  const V zero = hn::Zero(d), factors = hn::Set(d, factor);
+  ForVectors(
+      d, n, [&](size_t i, size_t m) HWY_ATTR __attribute__((always_inline)) {
+        const V by = hn::Mul(LoadFirst(d, divisor + i, m), factors);
+        const V part = hn::Div(LoadFirst(d, g + i, m), by);
+        StoreFirst(d, hn::IfThenElse(hn::Eq(by, zero), zero, part), m, q + i);
+      });
+}
+
+// The sum over the taps t, t + step, ... of a vector of q(x - (t * dilation - pad) / stride).
+template <int kStride>
+HWY_INLINE V SumReaching(const float* q, size_t count, size_t dilation, size_t pad, size_t t,
+                         size_t step) {
+  const D d;
+  V sum = hn::Zero(d);
+  for (; t < count; t += step) {
+    const ptrdiff_t shift = static_cast<ptrdiff_t>(t * dilation) - static_cast<ptrdiff_t>(pad);
+    sum = hn::Add(sum, hn::LoadU(d, q - (kStride == 2 ? shift >> 1 : shift)));
+  }
+  return sum;
+}
+
+// At a stride of 2 the taps with an even distance from the padding reach the even cells, the others
+// the odd ones: every other tap, or with an even dilation all or none.
+void SpreadBy2(const float* q, const PoolingTaps& taps, size_t pad, size_t n, float* row) {
+  const D d;
+  const size_t count = taps.count, dilation = taps.dilation, step = dilation % 2 != 0 ? 2 : 1;
+  const size_t even = pad % 2 == 0 ? 0 : step == 2 ? 1 : count;
+  const size_t odd = pad % 2 != 0 ? 0 : step == 2 ? 1 : count;
+  for (size_t i = 0; 2 * i < n; i += hn::Lanes(d)) {
+    hn::StoreInterleaved2(SumReaching<2>(q + i, count, dilation, pad, even, step),
+                          SumReaching<2>(q + i, count, dilation, pad, odd, step), d, row + 2 * i);
+  }
+}
+
+void SpreadRow(const float* padded, const PoolingTaps& taps, size_t pad, size_t n, float* row) {
+  const D d;
+  const float* q = padded + (taps.count - 1) * taps.dilation;
+  if (taps.stride == 2) return SpreadBy2(q, taps, pad, n, row);
+  for (size_t i = 0; i < n; i += hn::Lanes(d))
+    hn::StoreU(SumReaching<1>(q + i, taps.count, taps.dilation, pad, 0, 1), d, row + i);
+}
+
+// A pad of 1 puts the middle tap on the even cells and the outer two on the odd ones between two
+// windows; a pad of 0 the other way round.
+template <size_t kPad, size_t kRows>
+void Spread3By2RowsOf(const PoolingRows& q, size_t n, float* dx) {
+  const D d;
+  const size_t count = kRows == 0 ? q.count : kRows, lanes = hn::Lanes(d);
+  constexpr size_t kMax = hn::MaxLanes(d);
+  for (size_t i = 0; 2 * i < n; i += lanes) {
+    V one = hn::Zero(d), other = hn::Zero(d);
+    for (size_t r = 0; r < count; ++r) {
+      const float* from = q.data + r * q.step + i;
+      one = hn::Add(one, hn::LoadU(d, from));
+      other = hn::Add(other, hn::LoadU(d, kPad == 1 ? from + 1 : from - 1));
+    }
+    const V both = hn::Add(one, other);
+    const V even = kPad == 1 ? one : both, odd = kPad == 1 ? both : one;
+    const size_t left = n - 2 * i;
+    if (left >= 2 * lanes) {
+      hn::StoreInterleaved2(even, odd, d, dx + 2 * i);
+      continue;
+    }
+    HWY_ALIGN float tail[2 * kMax];
+    hn::StoreInterleaved2(even, odd, d, tail);
+    StoreFirst(d, hn::Load(d, tail), left, dx + 2 * i);
+    if (left > lanes) StoreFirst(d, hn::LoadU(d, tail + lanes), left - lanes, dx + 2 * i + lanes);
+  }
+}
+
+template <size_t kPad>
+void Spread3By2Rows(const PoolingRows& q, size_t n, float* dx) {
+  const auto of = q.count == 1   ? Spread3By2RowsOf<kPad, 1>
+                  : q.count == 2 ? Spread3By2RowsOf<kPad, 2>
+                                 : Spread3By2RowsOf<kPad, 0>;
+  of(q, n, dx);
+}
+
+void SpreadRows3By2(const PoolingRows& q, size_t pad, size_t n, float* dx) {
+  (pad == 0 ? Spread3By2Rows<0> : Spread3By2Rows<1>)(q, n, dx);
+}
+
+// The rows are readable for a vector behind their end; factor and dx are not. kRows 0: any number.
+template <bool kFactor, bool kAccumulate, size_t kRows>
+void AddRowsOf(const PoolingRows& rows, size_t n, const float* factor, float* dx) {
+  const D d;
+  const size_t count = kRows == 0 ? rows.count : kRows, lanes = hn::Lanes(d);
+  const auto at = [&](size_t i, size_t m) HWY_ATTR __attribute__((always_inline)) {
+    V sum = hn::Zero(d);
+    for (size_t r = 0; r < count; ++r)
+      sum = hn::Add(sum, hn::LoadU(d, rows.data + r * rows.step + i));
+    if constexpr (kFactor) sum = hn::Mul(sum, LoadFirst(d, factor + i, m));
+    if constexpr (kAccumulate) sum = hn::Add(LoadFirst(d, dx + i, m), sum);
+    StoreFirst(d, sum, m, dx + i);
+  };
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) at(i, lanes);
+  if (i < n) at(i, n - i);
+}
+
+template <bool kFactor, bool kAccumulate>
+void AddRowsBy(const PoolingRows& rows, size_t n, const float* factor, float* dx) {
+  const auto of = rows.count == 1   ? AddRowsOf<kFactor, kAccumulate, 1>
+                  : rows.count == 2 ? AddRowsOf<kFactor, kAccumulate, 2>
+                                    : AddRowsOf<kFactor, kAccumulate, 0>;
+  of(rows, n, factor, dx);
+}
+
+void AddRows(const PoolingRows& rows, size_t n, const float* factor, bool accumulate, float* dx) {
+  if (factor != nullptr)
+    return (accumulate ? AddRowsBy<true, true> : AddRowsBy<true, false>)(rows, n, factor, dx);
+  return (accumulate ? AddRowsBy<false, true> : AddRowsBy<false, false>)(rows, n, factor, dx);
+}
+
+// ---- Indices ----
+
+// Both v and last - v have a clear top bit exactly if v <= last, as last has one itself.
+template <class T>
+bool AllBelow(const T* index, size_t n, T limit) {
+  const T last = limit - 1;
+  T bits = 0;
+  for (size_t i = 0; i < n; ++i) bits |= index[i] | (last - index[i]);
+  return bits >> (8 * sizeof(T) - 1) == 0;
+}
+
+void Narrow(const uint64_t* index, size_t n, int32_t* to) {
+  for (size_t i = 0; i < n; ++i) to[i] = static_cast<int32_t>(index[i]);
+}
+
+void Widen(const int32_t* index, size_t n, uint64_t* to) {
+  for (size_t i = 0; i < n; ++i) to[i] = static_cast<uint32_t>(index[i]);
+}
+
+const PoolingBackwardKernels* PoolingBackwardTable() {
+  static constexpr PoolingBackwardKernels kTable = {.spread_2x2 = Spread2x2,
+                                                    .divide = Divide,
+                                                    .spread_row = SpreadRow,
+                                                    .spread_3by2 = SpreadRows3By2,
+                                                    .add_rows = AddRows,
+                                                    .all_below_32 = AllBelow<uint32_t>,
+                                                    .all_below_64 = AllBelow<uint64_t>,
+                                                    .narrow = Narrow,
+                                                    .widen = Widen};
+  return &kTable;
+}
+
+}  // namespace
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(PoolingBackwardTable);
+const PoolingBackwardKernels* pooling_backward_kernels() {
+  return pick(HWY_DISPATCH_TABLE(PoolingBackwardTable))();
+}
+
+}  // namespace bnns::impl
+#endif

@@ -1,0 +1,89 @@
+// The planes of a batch of images: used where they lie if their rows are contiguous Float32, else
+// read into and written from a buffer.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/view.h"
+#include "ops/activation/activation.h"
+#include "ops/convert.h"
+
+namespace bnns::impl {
+
+struct Plane {
+  float* data;
+  size_t row;  // values from row to row
+};
+
+class Planes {
+ public:
+  Planes() = default;
+  // `sample` describes one image; its data is not looked at.
+  Planes(const View& sample, const void* data, size_t batch, size_t batch_stride, size_t width,
+         size_t height, size_t channels)
+      : view_(batched(sample, data, batch, batch_stride)),
+        width_(width),
+        height_(height),
+        channels_(channels),
+        sample_step_(batch_stride == 0 ? sample.span : batch_stride) {
+    // A gradient may come in another layout of as many elements.
+    const bool image = sample.rank == 3 && sample.extent[0] == width &&
+                       sample.extent[1] == height && sample.extent[2] == channels;
+    row_ = image ? sample.stride[1] : 0;
+    channel_ = image ? sample.stride[2] : 0;
+    direct_ = image && sample.is_float() && (sample.stride[0] == 1 || width == 1);
+  }
+
+  bool direct() const { return direct_; }
+  size_t row() const { return row_; }
+  size_t size() const { return width_ * height_; }
+
+  // Only of direct ones.
+  Plane at(size_t plane) const {
+    const size_t offset = plane / channels_ * sample_step_ + plane % channels_ * channel_;
+    return {static_cast<float*>(view_.data) + offset, row_};
+  }
+
+  // Where it lies, or a copy in the buffer.
+  Plane read(const ConvertKernels& convert, size_t plane, float* buffer) const {
+    if (direct_) return at(plane);
+    read_values(convert, view_, plane * size(), size(), buffer);
+    return {buffer, width_};
+  }
+
+  Plane place(size_t plane, float* buffer) const {
+    return direct_ ? at(plane) : Plane{buffer, width_};
+  }
+
+  // From a packed plane; its values are lost when added to.
+  void write(const ElementRun& run, size_t plane, float* packed, bool accumulate) const {
+    if (direct_) {
+      const Plane to = at(plane);
+      for (size_t y = 0; y < height_; ++y) {
+        const float* from = packed + y * width_;
+        if (accumulate) {
+          run.alpha->add(from, to.data + y * to.row, width_);
+        } else {
+          std::copy_n(from, width_, to.data + y * to.row);
+        }
+      }
+      return;
+    }
+    float old[256];
+    for (size_t i = 0; accumulate && i < size(); i += std::size(old)) {
+      const size_t n = std::min(std::size(old), size() - i);
+      read_values(*run.convert, view_, plane * size() + i, n, old);
+      run.alpha->add(old, packed + i, n);
+    }
+    write_values(*run.convert, view_, plane * size(), size(), packed);
+  }
+
+ private:
+  View view_;
+  size_t width_ = 0, height_ = 0, channels_ = 1;
+  size_t sample_step_ = 0, channel_ = 0, row_ = 0;
+  bool direct_ = false;
+};
+
+}  // namespace bnns::impl

@@ -1,0 +1,201 @@
+// Pooling: y = act(bias + pooled), pooled over windows that slide over each plane of an image.
+//   Max        the largest cell; its position in the plane is the index
+//   Average    sum / (taps of the window), or / (cells of the window inside the plane)
+//   L2Norm     sqrt(sum of squares)
+//   UnMax      y[index] = x, 0 elsewhere: windows and cells exchange their roles
+// Backward, with g = dy act'(y): each g goes to the cell of its maximum; g / divisor to each cell
+// of the window; x g / p with p the norm; or dx = g[index]. db = sum of g per channel.
+// Windows without a cell inside give 0, index 0 and no gradient.
+// Parallel over planes, and over channels where db is wanted: it is summed sample by sample.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/checked.h"
+#include "core/lease.h"
+#include "ops/activation/activation.h"
+#include "ops/pooling/kernels.h"
+#include "ops/pooling/planes.h"
+#include "ops/softmax/softmax.h"
+
+namespace bnns::impl {
+
+enum class PoolingKind { kMax, kAverage, kAverageInside, kUnMax, kL2Norm };
+
+// Windows along one axis: tap t of window i is at the cell i * stride + t * dilation - pad.
+struct PoolingAxis {
+  size_t cells, windows, taps, stride, dilation, pad;
+};
+inline TapRange real_taps(const PoolingAxis& axis, size_t window) {
+  const size_t origin = window * axis.stride;
+  if (axis.dilation == 1) {  // the common case, without a division
+    const size_t end = std::min(origin + axis.taps, axis.pad + axis.cells);
+    const size_t begin = std::max(origin, axis.pad);
+    return begin < end ? TapRange{.cell = begin - axis.pad, .count = end - begin} : TapRange{};
+  }
+  const size_t first = origin >= axis.pad ? 0 : div_up(axis.pad - origin, axis.dilation);
+  if (first >= axis.taps) return {};
+  const size_t cell = origin + first * axis.dilation - axis.pad;
+  if (cell >= axis.cells) return {};
+  const size_t room = (axis.cells - 1 - cell) / axis.dilation + 1;
+  return {.cell = cell, .count = std::min(axis.taps - first, room)};
+}
+
+struct PoolingProblem {
+  PoolingKind kind;
+  PoolingAxis x, y;
+  size_t channels;
+  View in, out;  // one sample, not collapsed
+  ElementActivation activation;
+
+  bool un_max() const { return kind == PoolingKind::kUnMax; }
+  size_t cells() const { return x.cells * y.cells; }
+  size_t windows() const { return x.windows * y.windows; }
+  size_t in_size() const { return un_max() ? windows() : cells(); }
+  size_t out_size() const { return un_max() ? cells() : windows(); }
+};
+
+// One index per window, laid out as the tensor that has one element per window.
+struct PoolingIndices {
+  void* data = nullptr;
+  size_t stride = 0;  // between samples, 0: packed
+  BNNSDataType type = BNNSDataTypeUInt64;
+};
+
+class PoolingOp {
+ public:
+  PoolingOp(const Memory& memory, size_t threads, const PoolingProblem& problem);
+
+  // One value per channel, of any readable type; read now, or at every call.
+  void own_bias(const View& bias);
+  void use_bias(const View& bias) { client_bias_ = collapsed(bias); }
+
+  struct Rows {
+    const void* data;
+    size_t stride;  // between samples, 0: packed
+  };
+  // indices are written by Max if they are given, and read by UnMax.
+  void forward(size_t batch, Rows in, Rows out, const PoolingIndices& indices,
+               uint64_t random_stream);
+
+  struct Gradients {
+    Rows in;   // Max without indices, L2Norm
+    Rows out;  // data NULL for the identity
+    View dy;   // one sample
+    size_t dy_stride;
+    View dx;  // data NULL: not wanted
+    size_t dx_stride;
+    bool dx_accumulate;
+    View db;  // data NULL: not wanted
+    bool db_accumulate;
+    PoolingIndices indices;
+  };
+  void backward(size_t batch, const Gradients& gradients);
+
+  // Whether all indices are inside the plane they point into.
+  bool are_inside(size_t batch, const PoolingIndices& indices) const;
+
+  void reserve(size_t callers);
+
+  bool slope_known() const {
+    return slope_from_output(problem_.activation.row(), problem_.activation.parameters());
+  }
+  float alpha() const { return problem_.activation.parameters().alpha; }
+
+ private:
+  // Sections of one worker's memory, in values.
+  struct Sizes {
+    size_t x, y, g, dx;  // planes of their tensors
+    size_t columns;      // padded rows of cells; cells beside them
+    size_t divisor;      // a row of windows
+    size_t padded;       // padded rows of windows
+    size_t rows;         // the gradient of each row of windows, spread over a row of cells
+    size_t cells, index;
+
+    size_t floats() const { return x + y + g + dx + columns + divisor + padded + rows; }
+    size_t integers() const { return cells + index; }
+  };
+  struct Work {
+    float *x, *y, *g, *dx, *columns, *divisor, *padded, *rows;
+    int32_t *cells, *index;
+  };
+  struct Scratch {
+    Array<float> floats, channels;
+    Array<int32_t> integers;
+  };
+  struct ForwardCall;
+  struct BackwardCall;
+
+  const View& window_view() const { return problem_.un_max() ? problem_.in : problem_.out; }
+  Planes in_planes(const View& like, const void* data, size_t batch, size_t stride) const;
+  Planes out_planes(const View& like, const void* data, size_t batch, size_t stride) const;
+  Sizes forward_sizes(bool in_direct, bool out_direct) const;
+  Sizes backward_sizes(bool dx_direct) const;
+  void prepare(Scratch& scratch, const Sizes& sizes, size_t workers) const;
+  Work work_of(const Scratch& scratch, const Sizes& sizes, size_t worker) const;
+  void fill_constants(const Sizes& sizes, const Work& work) const;
+  const float* bias_of(Scratch& scratch) const;
+  size_t threads_for(size_t planes) const;
+  size_t planes_of_grain() const;
+
+  void forward_plane(const ForwardCall& call, size_t plane, const Work& work) const;
+  void pool_rows(const Plane& x, size_t first, size_t count, float bias, const Work& work,
+                 const Plane& y, int32_t* index) const;
+  void max_rows(const Plane& x, size_t first, size_t count, float bias, const Work& work,
+                const Plane& y, int32_t* index) const;
+  void sum_rows(const Plane& x, size_t first, size_t count, float bias, const Work& work,
+                const Plane& y) const;
+  void mend_empty(float bias, float* y, int32_t* index) const;
+  void max_row_apart(const float* columns, const int32_t* cells, float bias, float* y,
+                     int32_t* index) const;
+  void sum_row_apart(const float* columns, const float* divisor, float factor, float bias,
+                     float* y) const;
+  float sum_of_plane(const Plane& x) const;
+  void un_max_plane(const ForwardCall& call, size_t plane, float bias, const Plane& y,
+                    const Work& work) const;
+  void activate(const Plane& y) const;
+  void draw_noise(size_t batch, Rows out, uint64_t random_stream) const;
+
+  void write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
+                   const int32_t* from) const;
+  void read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const;
+  size_t index_offset(const PoolingIndices& indices, size_t plane, size_t row) const;
+
+  void backward_plane(const BackwardCall& call, size_t plane, const Work& work,
+                      double* bias_sum) const;
+  Plane gradient_plane(const BackwardCall& call, size_t plane, const Work& work) const;
+  double plane_sum(const Plane& g) const;
+  void max_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
+  bool spread_2x2(const Plane& g, const Plane& dx, const int32_t* index) const;
+  void sum_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
+  void divide_rows(const Plane& g, const Plane& x, const Work& work) const;
+  void spread_rows(const Work& work) const;
+  // Rows of windows `pitch` apart that reach a row of cells.
+  PoolingRows rows_reaching(size_t cell_row, const float* rows, size_t pitch, size_t& low,
+                            size_t& high) const;
+  void un_max_backward(const BackwardCall& call, size_t plane, const Plane& g,
+                       const Work& work) const;
+
+  Memory memory_;
+  size_t threads_;
+  PoolingProblem problem_;
+  const PoolingKernels* kernels_ = pooling_kernels();
+  const PoolingBackwardKernels* backward_kernels_ = pooling_backward_kernels();
+  const SoftmaxKernels* sums_ = softmax_kernels();
+  ElementRun run_;
+  SoftmaxRun softmax_run_;       // inside a grain: one thread
+  SoftmaxRun softmax_parallel_;  // over the whole output
+  bool global_;                  // one window on the whole plane
+  bool regular_;                 // padded rows are of reasonable length
+  bool windows_3by2_;            // of 3 in width at a stride of 2, with a pad of 0 or 1
+  bool windows_2x2_;             // at a stride of 2, none crossing the left or right edge
+  bool may_be_empty_;            // some window may have no cell inside
+  size_t columns_size_, padded_size_, row_pitch_;  // of one row
+  size_t rows_at_once_;                            // of windows
+  Array<float> own_bias_;
+  View client_bias_;
+  LeasePool<Scratch> scratch_;
+};
+
+}  // namespace bnns::impl

@@ -1,0 +1,105 @@
+// Convolution filters: what the spec cannot see. Memory they hold, presence of arguments, exact
+// results of many random problems (bound 0).
+#include "openbnns/openbnns.h"
+
+#include "convolution_call.h"
+
+namespace bnns::test {
+namespace {
+
+TEST(Convolution, ValidCalls) {
+  expect_works<ConvolutionForward>();
+  expect_works<ConvolutionBackward>();
+}
+
+TEST(Convolution, UnusualButRight) {
+  expect_accepted<ConvolutionForward>(
+      {{"as it is", {}, [](ConvolutionForward&) {}},
+       {"steps of 1",
+        {},
+        [](ConvolutionForward& c) {
+          c.params.x_stride = c.params.y_stride = c.params.groups = 1;
+          c.params.x_dilation_stride = c.params.y_dilation_stride = 1;
+        }},
+       {"client pointers", {}, [](ConvolutionForward& c) { c.options = client_pointers(); }},
+       {"padding behind the last window", {}, [](ConvolutionForward& c) {
+          c.params.pad[1] = 3;
+          c.params.pad[3] = 1;
+        }}});
+  // Without weights_delta the input is not read.
+  ConvolutionBackward call;
+  call.in_pointer = nullptr;
+  call.weights_delta_pointer = nullptr;
+  EXPECT_TRUE(call.run()) << OpenBNNSGetLastError();
+  EXPECT_EQ(call.db[0], 12);
+}
+
+TEST(Convolution, NothingWantedNothingDone) {
+  ConvolutionBackward call;
+  call.in_delta.data = call.weights_delta.data = call.bias_delta.data = nullptr;
+  call.out_delta_pointer = nullptr;
+  EXPECT_TRUE(call.run()) << OpenBNNSGetLastError();
+  EXPECT_TRUE(call.dx.untouched() && call.dw.untouched() && call.db.untouched());
+}
+
+TEST(Convolution, EmptyBatch) {
+  ConvolutionForward forward;
+  forward.batch = 0;
+  EXPECT_TRUE(forward.run());
+  EXPECT_TRUE(forward.out.untouched());
+}
+
+TEST(Convolution, WeightsChangeBetweenCalls) {
+  ConvolutionForward call;
+  call.options = client_pointers();
+  const Filter filter = call.make();
+  ASSERT_TRUE(filter);
+  EXPECT_EQ(call.forward(filter), 0);
+  EXPECT_TRUE(call.correct());
+  for (size_t i = 0; i < call.weights.size(); ++i) call.weights[i] = 0;
+  EXPECT_EQ(call.forward(filter), 0);
+  EXPECT_EQ(call.out[0], call.bias[0]);
+}
+
+// A huge dilation and stride must not make huge buffers.
+TEST(Convolution, FarTapsInALittleMemory) {
+  std::vector<float> w = {1, 10, 100, 1000}, x = {1, 2, 3, 4, 5, 6}, y(6, -1);
+  constexpr size_t kFar = 1000000000;
+  BNNSLayerParametersConvolution p = {};
+  p.i_desc = image_of(3, 2, 1);
+  p.o_desc = image_of(3, 2, 1);
+  p.w_desc = array(BNNSDataLayoutConvolutionWeightsOIHW, {2, 2, 1, 1}, w.data());
+  p.x_dilation_stride = p.y_dilation_stride = kFar;
+  p.pad[1] = p.pad[3] = kFar;
+  Filter filter(BNNSFilterCreateLayerConvolution(&p, nullptr));
+  ASSERT_TRUE(filter) << OpenBNNSGetLastError();
+  EXPECT_EQ(BNNSFilterApply(filter.get(), x.data(), y.data()), 0);
+  EXPECT_EQ(y, x);  // only the first tap meets the image
+  EXPECT_LT(OpenBNNSFilterGetMemorySize(filter.get()), size_t{4} << 20);
+}
+
+TEST(Convolution, MemoryHeldIsBounded) {
+  EXPECT_EQ(OpenBNNSFilterGetMemorySize(nullptr), 0u);
+  constexpr size_t kChannels = 32, kSize = 64, kBatch = 4;
+  std::vector<float> w(kChannels * kChannels * 9, 1);
+  std::vector<float> x(kBatch * kChannels * kSize * kSize, 1), y(x.size());
+  BNNSLayerParametersConvolution p = {};
+  p.i_desc = p.o_desc = image_of(kSize, kSize, kChannels);
+  p.w_desc = array(BNNSDataLayoutConvolutionWeightsOIHW, {3, 3, kChannels, kChannels}, w.data());
+  p.x_padding = p.y_padding = 1;
+  BNNSFilterParameters options = {};
+  options.n_threads = 1;
+  Filter filter(BNNSFilterCreateLayerConvolution(&p, &options));
+  ASSERT_TRUE(filter);
+  const size_t created = OpenBNNSFilterGetMemorySize(filter.get());
+  EXPECT_EQ(BNNSFilterApplyBatch(filter.get(), 1, x.data(), 0, y.data(), 0), 0);
+  const size_t one = OpenBNNSFilterGetMemorySize(filter.get());
+  EXPECT_EQ(BNNSFilterApplyBatch(filter.get(), kBatch, x.data(), 0, y.data(), 0), 0);
+  EXPECT_EQ(OpenBNNSFilterGetMemorySize(filter.get()), one);
+  // Weights twice, offsets, and less than 1 MB of buffer: not the 4.7 MB of windows of a sample.
+  EXPECT_GE(created, 2 * w.size() * sizeof(float));
+  EXPECT_LT(one, 2 * w.size() * sizeof(float) + (size_t{1} << 20));
+}
+
+}  // namespace
+}  // namespace bnns::test

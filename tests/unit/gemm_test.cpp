@@ -1,0 +1,388 @@
+// The matrix product behind the layers: every way an operand can be given, odd sizes, strides,
+// equal bits for any number of threads, exact integers, and the error of long sums.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ops/gemm/gemm.h"
+#include "ops/gemm/plan.h"
+#include "ops/half.h"
+
+namespace bnns::impl {
+namespace {
+
+struct Matrix {
+  size_t rows, columns, row;
+  std::vector<float> values;
+
+  Matrix(size_t r, size_t c, size_t gap = 0)
+      : rows(r), columns(c), row(c + gap), values(r * row, -77.0f) {}
+  float& at(size_t r, size_t c) { return values[r * row + c]; }
+  float at(size_t r, size_t c) const { return values[r * row + c]; }
+
+  // Whole numbers, so that every sum is exact in any order.
+  void fill_integers(unsigned seed) {
+    std::minstd_rand random(seed + 1);
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t c = 0; c < columns; ++c) at(r, c) = static_cast<float>(random() % 17) - 8;
+  }
+  void fill_uniform(unsigned seed, float low, float high) {
+    std::mt19937 random(seed + 1);
+    std::uniform_real_distribution<float> uniform(low, high);
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t c = 0; c < columns; ++c) at(r, c) = uniform(random);
+  }
+  Matrix transposed(size_t gap = 0) const {
+    Matrix t(columns, rows, gap);
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t c = 0; c < columns; ++c) t.at(c, r) = at(r, c);
+    return t;
+  }
+};
+
+GemmOperand plain(const Matrix& m, bool transposed) {
+  return {.matrix = {.data = m.values.data(), .row = m.row, .transposed = transposed}};
+}
+
+void run(size_t threads, const GemmShape& shape, const GemmOperand& a, const GemmOperand& b,
+         const GemmTarget& c, const GemmEpilogue& epilogue = {}) {
+  const GemmKernels& kernels = *gemm_kernels();
+  const Array<float> scratch(Memory(), gemm_scratch(kernels, threads, shape, a, b) + 1);
+  // Working memory comes as it is: numbers left in it must not matter.
+  std::fill_n(scratch.data(), scratch.size(), NAN);
+  run_gemm(kernels, threads, shape, a, b, c, epilogue, scratch.data());
+}
+
+// A B in double.
+std::vector<double> right(const Matrix& a, const Matrix& b) {
+  std::vector<double> c(a.rows * b.columns);
+  for (size_t m = 0; m < a.rows; ++m)
+    for (size_t k = 0; k < a.columns; ++k)
+      for (size_t n = 0; n < b.columns; ++n)
+        c[m * b.columns + n] += static_cast<double>(a.at(m, k)) * static_cast<double>(b.at(k, n));
+  return c;
+}
+
+void expect_equal(const Matrix& c, const std::vector<double>& expected, const std::string& what) {
+  for (size_t m = 0; m < c.rows; ++m) {
+    for (size_t n = 0; n < c.columns; ++n) {
+      ASSERT_EQ(static_cast<double>(c.at(m, n)), expected[m * c.columns + n])
+          << what << " at " << m << ", " << n;
+    }
+    for (size_t n = c.columns; n < c.row; ++n)
+      ASSERT_EQ(c.values[m * c.row + n], -77.0f) << what << ": written behind row " << m;
+  }
+}
+
+std::string name(const GemmShape& s) {
+  return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
+}
+
+// All four cases of transposed operands, with gaps between rows, plain and packed beforehand.
+void check_shape(const GemmShape& s) {
+  const GemmKernels& kernels = *gemm_kernels();
+  Matrix a(s.m, s.k, 3), b(s.k, s.n, 1);
+  a.fill_integers(static_cast<unsigned>(s.m));
+  b.fill_integers(static_cast<unsigned>(s.n + 100));
+  const Matrix a_turned = a.transposed(2), b_turned = b.transposed(5);
+  const std::vector<double> expected = right(a, b);
+  for (int i = 0; i < 4; ++i) {
+    const bool ta = (i & 1) != 0, tb = (i & 2) != 0;
+    const GemmOperand left = plain(ta ? a_turned : a, ta), other = plain(tb ? b_turned : b, tb);
+    PackedMatrix packed_a(Memory(), kernels, GemmSide::kA, s.m, s.k);
+    PackedMatrix packed_b(Memory(), kernels, GemmSide::kB, s.n, s.k);
+    packed_a.pack(kernels, 1, left);
+    packed_b.pack(kernels, 1, other);
+    for (int packed = 0; packed < 4; ++packed) {
+      Matrix c(s.m, s.n, 2);
+      run(1, s, (packed & 1) != 0 ? GemmOperand{.packed = &packed_a} : left,
+          (packed & 2) != 0 ? GemmOperand{.packed = &packed_b} : other,
+          {.data = c.values.data(), .row = c.row});
+      expect_equal(c, expected, name(s) + " case " + std::to_string(i * 4 + packed));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Gemm, IntegersAreExactAtOddSizes) {
+  for (size_t i = 1; i <= 40; ++i) {
+    check_shape({i, 1 + i * 7 % 40, 1 + i * 11 % 40});
+    check_shape({1 + i * 13 % 40, i, 1 + i * 3 % 40});
+    check_shape({1 + i * 5 % 40, 1 + i * 17 % 40, i});
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Gemm, IntegersAreExactAtEdgesOfBlocks) {
+  for (size_t k : {255u, 256u, 257u, 513u, 4095u, 4097u, 9000u}) check_shape({13, 35, k});
+  for (const GemmShape& s : {GemmShape{121, 65, 300},
+                             {700, 33, 257},
+                             {19, 1500, 300},
+                             {1, 2000, 40},
+                             {3, 1100, 33},
+                             {500, 1050, 2},
+                             {130, 300, 5000},
+                             {1025, 530, 17}})
+    check_shape(s);
+}
+
+TEST(Gemm, AlphaBetaAndBiases) {
+  const GemmShape shapes[] = {{1, 9, 20}, {5, 40, 300}, {37, 41, 19}, {40, 64, 600}};
+  for (const GemmShape& s : shapes) {
+    for (const bool transposed : {false, true}) {
+      Matrix a(s.m, s.k), b(s.k, s.n), c(s.m, s.n, 1), row_bias(1, s.m), column_bias(1, s.n);
+      a.fill_integers(1);
+      b.fill_integers(2);
+      c.fill_integers(3);
+      row_bias.fill_integers(4);
+      column_bias.fill_integers(5);
+      std::vector<double> expected = right(a, b);
+      for (size_t m = 0; m < s.m; ++m) {
+        for (size_t n = 0; n < s.n; ++n) {
+          double& e = expected[m * s.n + n];
+          e = 0.5 * e + 3 * static_cast<double>(c.at(m, n)) +
+              static_cast<double>(row_bias.at(0, m) + column_bias.at(0, n));
+        }
+      }
+      const Matrix turned = b.transposed();
+      run(1, s, plain(a, false), plain(transposed ? turned : b, transposed),
+          {.data = c.values.data(),
+           .row = c.row,
+           .accumulate = true,
+           .column_bias = column_bias.values.data(),
+           .row_bias = row_bias.values.data(),
+           .alpha = 0.5f,
+           .beta = 3});
+      expect_equal(c, expected, name(s));
+    }
+  }
+}
+
+TEST(Gemm, WhatIsNotAccumulatedIsNotRead) {
+  for (const GemmShape& s : {GemmShape{1, 9, 20}, {37, 41, 19}, {40, 64, 600}}) {
+    Matrix a(s.m, s.k), b(s.k, s.n), c(s.m, s.n);
+    a.fill_integers(1);
+    b.fill_integers(2);
+    std::fill(c.values.begin(), c.values.end(), NAN);
+    run(1, s, plain(a, false), plain(b, false), {.data = c.values.data(), .row = c.row, .beta = 2});
+    expect_equal(c, right(a, b), name(s));
+  }
+}
+
+// A matrix that packs itself, with a formula instead of memory.
+struct Formula {
+  size_t width;
+  static float value(size_t line, size_t k) {
+    return static_cast<float>((line * 5 + k * 3) % 11) - 5;
+  }
+  static void pack(const void* context, size_t first, size_t count, size_t k0, size_t depth,
+                   float* panel) {
+    const size_t width = static_cast<const Formula*>(context)->width;
+    for (size_t k = 0; k < depth; ++k)
+      for (size_t i = 0; i < width; ++i)
+        panel[k * width + i] = i < count ? value(first + i, k0 + k) : 0;
+  }
+};
+
+TEST(Gemm, PackersOnEitherSide) {
+  const GemmKernels& kernels = *gemm_kernels();
+  for (const GemmShape& s : {GemmShape{7, 9, 5}, {64, 200, 290}, {33, 1000, 30}, {300, 20, 5000}}) {
+    Matrix a(s.m, s.k), b(s.k, s.n);
+    for (size_t k = 0; k < s.k; ++k) {
+      for (size_t m = 0; m < s.m; ++m) a.at(m, k) = Formula::value(m, k);
+      for (size_t n = 0; n < s.n; ++n) b.at(k, n) = Formula::value(n, k);
+    }
+    const Formula left = {kernels.mr}, other = {kernels.nr};
+    const GemmPacker pack_a = {Formula::pack, &left}, pack_b = {Formula::pack, &other};
+    const GemmOperand as[] = {{.packer = &pack_a}, plain(a, false)};
+    const GemmOperand bs[] = {{.packer = &pack_b}, plain(b, false)};
+    for (const GemmOperand& x : as) {
+      for (const GemmOperand& y : bs) {
+        Matrix c(s.m, s.n);
+        run(2, s, x, y, {.data = c.values.data(), .row = c.row});
+        expect_equal(c, right(a, b), name(s));
+      }
+    }
+  }
+}
+
+TEST(Gemm, SmallTypesAreConvertedWhilePacking) {
+  const GemmShape s = {45, 70, 150};
+  Matrix a(s.m, s.k), b(s.k, s.n);
+  a.fill_integers(1);
+  b.fill_integers(2);
+  const Matrix a_turned = a.transposed(), b_turned = b.transposed();
+  const auto encode = [](const Matrix& m, auto to) {
+    std::vector<decltype(to(0.0f))> stored;
+    for (float v : m.values) stored.push_back(to(v));
+    return stored;
+  };
+  const auto check = [&](BNNSDataType type, auto to, float scale, float bias) {
+    for (const bool turned : {false, true}) {
+      const auto left = encode(turned ? a_turned : a, to),
+                 other = encode(turned ? b_turned : b, to);
+      const auto operand = [&](const auto& stored, size_t row) {
+        return GemmOperand{.matrix = {.data = stored.data(),
+                                      .row = row,
+                                      .transposed = turned,
+                                      .type = type,
+                                      .scale = scale,
+                                      .bias = bias}};
+      };
+      Matrix c(s.m, s.n);
+      run(1, s, operand(left, turned ? s.m : s.k), operand(other, turned ? s.k : s.n),
+          {.data = c.values.data(), .row = c.row});
+      expect_equal(c, right(a, b), std::to_string(type));
+    }
+  };
+  check(BNNSDataTypeFloat16, float_to_half, 1, 0);
+  check(BNNSDataTypeBFloat16, float_to_bfloat, 1, 0);
+  // Stored as 2 (v + 8), read as x / 2 - 8.
+  check(
+      BNNSDataTypeInt8, [](float v) { return static_cast<int8_t>(2 * (v + 8)); }, 0.5f, -8);
+  check(
+      BNNSDataTypeUInt8, [](float v) { return static_cast<uint8_t>(2 * (v + 8)); }, 0.5f, -8);
+}
+
+TEST(Gemm, EpilogueSeesEveryElementOnceAndComplete) {
+  for (const GemmShape& s : {GemmShape{1, 9, 20}, {100, 90, 300}, {500, 2100, 9}, {20, 30, 5000}}) {
+    Matrix a(s.m, s.k), b(s.k, s.n), c(s.m, s.n, 4);
+    a.fill_integers(1);
+    b.fill_integers(2);
+    const auto add_thousand = [](const void* context, const GemmTile& t) {
+      Matrix& m = *static_cast<Matrix*>(const_cast<void*>(context));
+      for (size_t r = t.m0; r < t.m1; ++r)
+        for (size_t n = t.n0; n < t.n1; ++n) m.at(r, n) += 100000;
+    };
+    run(2, s, plain(a, false), plain(b, false), {.data = c.values.data(), .row = c.row},
+        {.finish = add_thousand, .context = &c});
+    std::vector<double> expected = right(a, b);
+    for (double& e : expected) e += 100000;
+    expect_equal(c, expected, name(s));
+  }
+}
+
+TEST(Gemm, BatchOfProducts) {
+  constexpr size_t kCount = 11;
+  for (const GemmShape& s : {GemmShape{3, 5, 7}, {20, 30, 40}, {50, 60, 300}}) {
+    Matrix a(s.m * kCount, s.k), b(s.k * kCount, s.n), c(s.m * kCount, s.n);
+    a.fill_integers(1);
+    b.fill_integers(2);
+    const GemmKernels& kernels = *gemm_kernels();
+    const GemmOperand left = plain(a, false), other = plain(b, false);
+    const Array<float> scratch(Memory(), 2 * gemm_scratch(kernels, 1, s, left, other) + 1);
+    run_gemm_batch(kernels, 2, kCount, s, left, other, {.data = c.values.data(), .row = c.row},
+                   {.a = s.m * s.k, .b = s.k * s.n, .c = s.m * s.n}, scratch.data());
+    for (size_t i = 0; i < kCount; ++i) {
+      Matrix ai(s.m, s.k), bi(s.k, s.n), ci(s.m, s.n);
+      std::copy_n(&a.values[i * s.m * s.k], s.m * s.k, ai.values.begin());
+      std::copy_n(&b.values[i * s.k * s.n], s.k * s.n, bi.values.begin());
+      std::copy_n(&c.values[i * s.m * s.n], s.m * s.n, ci.values.begin());
+      expect_equal(ci, right(ai, bi), name(s));
+    }
+  }
+}
+
+TEST(Gemm, BitsDoNotDependOnThreads) {
+  for (const GemmShape& s : {GemmShape{1, 3000, 700},
+                             {6, 900, 800},
+                             {64, 200, 1000},
+                             {300, 300, 300},
+                             {1000, 64, 300},
+                             {40, 60, 9000},
+                             {1200, 70, 40}}) {
+    for (int i = 0; i < 4; ++i) {
+      const bool ta = (i & 1) != 0, tb = (i & 2) != 0;
+      Matrix a(ta ? s.k : s.m, ta ? s.m : s.k), b(tb ? s.n : s.k, tb ? s.k : s.n);
+      a.fill_uniform(1, -1, 1);
+      b.fill_uniform(2, -1, 1);
+      Matrix one(s.m, s.n);
+      run(1, s, plain(a, ta), plain(b, tb), {.data = one.values.data(), .row = one.row});
+      for (size_t threads : {2u, 3u}) {
+        Matrix many(s.m, s.n);
+        run(threads, s, plain(a, ta), plain(b, tb), {.data = many.values.data(), .row = many.row});
+        ASSERT_EQ(many.values, one.values) << name(s) << " case " << i;
+      }
+    }
+  }
+}
+
+// In eps of the sum of absolute products.
+double worst_error(const GemmShape& s, const Matrix& a, const Matrix& b) {
+  Matrix c(s.m, s.n), a_size = a, b_size = b;
+  for (float& v : a_size.values) v = std::abs(v);
+  for (float& v : b_size.values) v = std::abs(v);
+  const std::vector<double> expected = right(a, b), size = right(a_size, b_size);
+  const Matrix turned = b.transposed();
+  double worst = 0;
+  for (const bool transposed : {false, true}) {
+    run(1, s, plain(a, false), plain(transposed ? turned : b, transposed),
+        {.data = c.values.data(), .row = c.row});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double error = std::abs(static_cast<double>(c.values[i]) - expected[i]);
+      worst = std::max(worst, error / size[i] * 0x1p23);
+    }
+  }
+  return worst;
+}
+
+TEST(Gemm, LongSumsErrByAtMostOneEps) {
+  for (size_t k : {25u, 288u, 1000u, 4608u, 60000u}) {
+    for (size_t m : {1u, 6u, 16u}) {
+      const GemmShape s = {m, 18, k};
+      Matrix a(s.m, s.k), b(s.k, s.n);
+      a.fill_uniform(1, -1, 1);
+      b.fill_uniform(2, -1, 1);
+      EXPECT_LE(worst_error(s, a, b), 1) << name(s);
+    }
+  }
+}
+
+// What can be proved, in eps. An addition errs by half an eps of its result: in a chain of n terms
+// of one sign by (1 + 2 + ... + n) / n / 2, in a tree by one half for each level.
+double proved_chain(size_t chain) {
+  return static_cast<double>(chain + 1) / 4;
+}
+double proved_tree(size_t chain, size_t terms) {
+  const double levels = std::ceil(std::log2(static_cast<double>(terms) / chain + 1));
+  return proved_chain(chain) + (levels + 1) / 2;
+}
+
+TEST(Gemm, PositiveTermsErrByNoMoreThanATree) {
+  for (size_t k : {25u, 288u, 1000u, 4608u, 60000u}) {
+    for (size_t m : {1u, 6u, 16u}) {
+      const GemmShape s = {m, 18, k};
+      Matrix a(s.m, s.k), b(s.k, s.n);
+      a.fill_uniform(3, 0, 1);
+      b.fill_uniform(4, 0, 1);
+      EXPECT_LE(worst_error(s, a, b), proved_tree(kGemmChain, k)) << name(s);
+    }
+  }
+}
+
+// Equal terms round the same way again and again: a single running sum errs by thousands of eps.
+// Pairs join exactly, so that one chain and the rounding of the result are left: below one eps with
+// the short chains of products that are not packed, not always so with the longer ones of tiles.
+TEST(Gemm, SumsOfEqualTerms) {
+  for (size_t k : {25u, 288u, 4608u, 60000u}) {
+    for (const float value : {0.1f, 0.3f, 1 / 3.0f, 0.7f, 1e-3f}) {
+      for (size_t m : {1u, 6u, 16u}) {
+        const GemmShape s = {m, 17, k};
+        Matrix a(s.m, s.k), b(s.k, s.n);
+        std::fill(a.values.begin(), a.values.end(), value);
+        const double bound = m > 8 ? proved_chain(kGemmChain) + 0.5 : 1;
+        for (const float other : {value, 1.0f, 0.9f}) {
+          std::fill(b.values.begin(), b.values.end(), other);
+          EXPECT_LE(worst_error(s, a, b), bound) << name(s) << " of " << value << " * " << other;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bnns::impl
