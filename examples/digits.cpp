@@ -10,16 +10,13 @@
 #include <cstdlib>
 #include <numeric>
 #include <random>
-#include <vector>
 
 namespace {
-
 using namespace bnns;
 
 constexpr std::size_t kBatch = 32, kSize = 20, kGlyph = 6, kClasses = 10, kFeatures = 32;
 constexpr std::size_t kPooled = kSize / 2, kSteps = 1000, kSlowerFrom = 500, kWindow = 20;
 constexpr float kLargestLoss = 0.125f;
-constexpr int kFewestRight = 30;
 
 // Rows of the ten digits, the leftmost pixel in the highest bit.
 constexpr unsigned char kGlyphs[kClasses][kGlyph] = {
@@ -43,6 +40,8 @@ void draw_digits(std::mt19937& random, Tensor& images, Tensor& labels) {
 }
 
 constexpr FilterParameters kTraining = {.flags = BNNSFlagsUseClientPtr};
+constexpr WindowSize kWindowSize = {2, 2};
+constexpr WindowStride kOne = {1, 1}, kTwo = {2, 2};
 
 // A tensor of the network and its gradient.
 struct Pair {
@@ -64,32 +63,18 @@ struct Network {
   Pair features{Shape::image_chw(kSize, kSize, kFeatures)}, normalized{features.value.shape()};
   Pair pooled{Shape::image_chw(kPooled, kPooled, kFeatures)}, scores{Shape::vector(kClasses)};
   Tensor loss{Shape::vector(1)};
-  ConvolutionLayer convolution{{ConvolutionType::standard,
-                                images,
-                                filters.value,
-                                features.value,
-                                bias.value,
-                                ConvolutionPadding::symmetric(1, 1),
-                                ActivationFunction::identity(),
-                                1,
-                                {},
-                                {},
-                                kTraining}};
+  ConvolutionLayer convolution{{ConvolutionType::standard, images, filters.value, features.value,
+                                bias.value, ConvolutionPadding::symmetric(1, 1),
+                                ActivationFunction::identity(), 1, kOne, kOne, kTraining}};
   NormalizationLayer normalize{{normalization::Batch{mean, variance}, features.value,
                                 normalized.value, beta.value, gamma.value, 0.9f, 1e-7f,
                                 ActivationFunction::rectified_linear(), kTraining}};
-  PoolingLayer pool{{pooling::Max{},
-                     normalized.value,
-                     pooled.value,
-                     std::nullopt,
-                     ActivationFunction::identity(),
-                     {2, 2},
-                     {2, 2}}};
+  PoolingLayer pool{{pooling::Max(), normalized.value, pooled.value, std::nullopt,
+                     ActivationFunction::identity(), kWindowSize, kTwo}};
   FullyConnectedLayer connected{{pooled.value, scores.value, weights.value, std::nullopt,
                                  ActivationFunction::identity(), kTraining}};
   LossLayer loss_layer{{scores.value, loss, loss::SoftmaxCrossEntropy{}, LossReduction::mean}};
   explicit Network(std::uint64_t seed) : generator({.seed = seed}) {}
-
   // Returns how many digits are read right.
   int forward(LearningPhase phase) {
     convolution.apply(kBatch, images, features.value);
@@ -132,14 +117,14 @@ bool train(std::uint64_t seed) {
     parameters.push_back(pair->value);
     gradients.push_back(pair->gradient);
   }
-  for (std::size_t i = 0; i < 2 * parameters.size(); ++i)
+  for (std::size_t i = 0; i < 2 * parameters.size(); ++i) {
     moments.emplace_back(shape_of(parameters[i % parameters.size()]));
-  for (const Tensor& moment : moments) accumulators.push_back(moment);
-
-  std::array<float, kWindow> recent;  // losses
-  recent.fill(2 * kLargestLoss * kWindow);
-  float mean = 0;
+    accumulators.push_back(moments.back());
+  }
+  std::array<float, kWindow> losses;
+  losses.fill(2 * kLargestLoss * kWindow);
   std::size_t step = 0;
+  float mean = 0;
   do {
     if (step == kSlowerFrom) adam.learning_rate /= 10;
     draw_digits(random, net.images, net.labels);
@@ -148,14 +133,14 @@ bool train(std::uint64_t seed) {
     adam.step(parameters, gradients, accumulators);
     adam.time_step += 1;
     if (step % 50 == 0) std::printf("step %4zu  loss %7.3f\n", step, double{net.loss[0]});
-    recent[step % kWindow] = net.loss[0];
-    mean = std::reduce(recent.begin(), recent.end()) / kWindow;
+    losses[step % kWindow] = net.loss[0];
+    mean = std::reduce(losses.begin(), losses.end()) / kWindow;
   } while (++step < kSteps && mean >= kLargestLoss);
   draw_digits(random, net.images, net.labels);
   const int right = net.forward(LearningPhase::inference);
   std::printf("after %zu steps: mean loss %.3f, %d of %zu new digits right\n", step, double{mean},
               right, kBatch);
-  return mean < kLargestLoss && right >= kFewestRight;
+  return mean < kLargestLoss && right >= 30;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "core/filter.h"
-#include "layers/pooling_parameters.h"
+#include "layers/pooling_problem.h"
 
 namespace bnns::impl {
 namespace {

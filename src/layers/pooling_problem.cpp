@@ -1,6 +1,6 @@
 // Every check of a pooling layer's parameters. Of Max, Average and L2Norm the input has the cells
 // and the output the windows; of UnMax it is the other way round.
-#include "layers/pooling_parameters.h"
+#include "layers/pooling_problem.h"
 
 #include <limits>
 
