@@ -171,8 +171,10 @@ void FullyConnectedOp::forward(size_t batch, Rows in, Rows out, uint64_t random_
   const size_t out_step = step_of(problem_.out, out.stride);
   const bool direct = ready_known_ && in_direct_ && out_direct_;
   const size_t chunk = in_direct_ && out_direct_ ? batch : std::min(batch, kChunk);
-  const size_t floats = forward_floats(chunk, ready_.w);
-  if (direct && floats == 0) {  // no working memory at all
+  const size_t floats = direct && batch == 1 ? 0 : most_floats(batch, chunk, [&](size_t samples) {
+    return forward_floats(samples, ready_matrix());
+  });
+  if (direct && floats == 0) {  // no working memory at all, as always for one sample
     return product(batch, sample(in, 0, 0), in_step, const_cast<float*>(sample(out, 0, 0)),
                    out_step, ready_, random_stream, nullptr);
   }
@@ -208,8 +210,9 @@ void FullyConnectedOp::reserve(size_t batch, size_t callers) {
     buffer(s.db, 1, problem_.out_size);
     // A batch is computed at once or in chunks, depending on the call.
     const FullyConnectedMatrix rows = {nullptr, problem_.in_size, 1};
-    const FullyConnectedMatrix& w = ready_known_ ? ready_.w : rows;
-    for (size_t samples : {batch, std::min(batch, kChunk)}) {
+    const FullyConnectedMatrix w = ready_matrix();
+    for (size_t samples : {batch, std::min(batch, kChunk), batch % kChunk}) {
+      if (samples == 0) continue;
       buffer(s.product, 1,
              std::max({forward_floats(samples, w), input_floats(samples, w),
                        weights_floats(samples, rows), weights_floats(samples, {nullptr, 1, 2})}));

@@ -88,6 +88,10 @@ class FullyConnectedOp {
     const float* bias;
   };
   Ready ready_weights(Scratch& scratch);
+  // The strides ready_weights() will give.
+  FullyConnectedMatrix ready_matrix() const {
+    return ready_known_ ? ready_.w : FullyConnectedMatrix{nullptr, problem_.in_size, 1};
+  }
   float* buffer(Array<float>& array, size_t rows, size_t width);
   void store(const View& to, float* values, bool accumulate) const;
   View matrix_view(const View& like, size_t out_stride, size_t in_stride) const;

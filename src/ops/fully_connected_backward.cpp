@@ -94,6 +94,7 @@ void FullyConnectedOp::backward_direct(size_t batch, const Gradients& p) {
                          p.db.accumulate);
     }
   };
+  if (batch == 1) return compute(nullptr);  // products of one sample are never packed
   size_t floats = p.dx.wanted() ? input_floats(batch, ready_.w) : 0;
   if (p.dw.data != nullptr) floats = std::max(floats, weights_floats(batch, p.dw));
   if (floats == 0) return compute(nullptr);
@@ -129,8 +130,10 @@ void FullyConnectedOp::backward_chunks(size_t batch, const Gradients& p) {
   float* db = db_direct ? static_cast<float*>(p.db.data) : buffer(scratch->db, 1, width);
   Ready ready = {};
   if (want_dx) ready = ready_weights(*scratch);
-  const size_t floats =
-      std::max(want_dx ? input_floats(chunk, ready.w) : 0, want_dw ? weights_floats(chunk, dw) : 0);
+  const size_t floats = most_floats(batch, chunk, [&](size_t samples) {
+    return std::max(want_dx ? input_floats(samples, ready.w) : 0,
+                    want_dw ? weights_floats(samples, dw) : 0);
+  });
   float* memory = buffer(scratch->product, 1, floats);
 
   for (size_t first = 0; first < batch; first += chunk) {

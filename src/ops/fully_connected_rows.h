@@ -1,6 +1,8 @@
 // Samples of a batch as rows of a matrix; shared by the files of fully_connected.h.
 #pragma once
 
+#include <algorithm>
+
 #include "ops/fully_connected.h"
 
 namespace bnns::impl {
@@ -15,6 +17,14 @@ inline const float* sample(const FullyConnectedOp::Rows& rows, size_t index, siz
 
 inline size_t step_of(const View& one, size_t stride) {
   return stride == 0 ? one.span : stride;
+}
+
+// What floats(samples) is at most for the chunks of a batch: the last may be smaller and is another
+// product then.
+template <class Floats>
+size_t most_floats(size_t batch, size_t chunk, const Floats& floats) {
+  const size_t rest = batch % chunk;
+  return std::max(floats(chunk), rest == 0 ? 0 : floats(rest));
 }
 
 // Samples [first, first + n) of a batch as one view.

@@ -87,8 +87,8 @@ Lines Run::ready(const GemmOperand& operand, GemmSide side, size_t line0, size_t
             .count = std::min(p.panels, div_up(line1, p.width)) - panel0};
   }
   const GemmPanels p(memory, kernels_, side, line1 - line0, depth_);
-  parallel_for(threads_, p.panels, [&](size_t panel, size_t) {
-    pack_panel(kernels_, side, operand, p, panel, line0, k0_);
+  parallel_for(threads_, pack_groups(p), [&](size_t group, size_t) {
+    pack_group(kernels_, side, operand, p, group, line0, k0_);
   });
   return {.panels = p, .line0 = line0, .panel0 = 0, .count = p.panels};
 }
@@ -105,8 +105,8 @@ void Run::run_slab(size_t shared0, size_t own0, size_t k0) {
       const size_t line0 = own0 + block * plan_.block;
       const GemmPanels p(worker_memory(worker), kernels_, own_side(),
                          std::min(plan_.block, own1 - line0), depth_);
-      for (size_t panel = 0; panel < p.panels; ++panel)
-        pack_panel(kernels_, own_side(), own_, p, panel, line0, k0_);
+      for (size_t group = 0; group < pack_groups(p); ++group)
+        pack_group(kernels_, own_side(), own_, p, group, line0, k0_);
       const Lines own = {.panels = p, .line0 = line0, .panel0 = 0, .count = p.panels};
       run_block(own, shared, block * (plan_.block / p.width),
                 worker_memory(worker) + plan_.block_floats);

@@ -4,6 +4,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "ops/gemm/axpy-inl.h"
 #include "ops/gemm/direct-inl.h"
 #include "ops/gemm/kernels.h"
 #include "ops/gemm/pack-inl.h"
@@ -19,6 +20,7 @@ const GemmKernels* GemmTable() {
                                          .tile = gemm::Tile,
                                          .pack_along = gemm::PackAlong,
                                          .pack_across = gemm::PackAcross,
+                                         .pack_wide = gemm::PackWide,
                                          .dot = gemm::Dot,
                                          .axpy = gemm::Axpy,
                                          .column_sums = gemm::ColumnSums};

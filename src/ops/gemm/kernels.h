@@ -5,14 +5,16 @@
 
 namespace bnns::impl {
 
-// Products summed one after the other before sums are joined pairwise. Chains of equal terms were
-// seen to err by 0.74 eps (4 terms) and 1.21 eps (8 terms). Tiles take 8, which costs a tenth of
-// their speed; 4 would cost a fifth. Products that are not packed mostly wait for memory: 4.
-constexpr size_t kGemmChain = 8;
+// Products summed one after the other before sums are joined pairwise. Tiles take 32; with chains
+// of 8, joining costs about a tenth of their speed. Products that are not packed mostly wait for
+// memory: 4, so that sums of equal terms stay below one eps, too.
+constexpr size_t kGemmChain = 32;
 constexpr size_t kGemmShortChain = 4;
 // Depth of a block. Joining blocks takes about 100 cycles a tile, a block of 512 with AVX2 3000; a
 // panel of B (32 KB) then streams from the second-level cache, at a third of what that can.
 constexpr size_t kGemmDepth = 512;
+// Panels of B that are packed together, so that whole pieces of its rows are read.
+constexpr size_t kGemmPackPanels = 4;
 
 // What happens to a product before it is stored: C = alpha P + beta C + bias.
 struct GemmTarget {
@@ -55,6 +57,9 @@ struct GemmKernels {
                      float* panel);
   void (*pack_across)(const float* source, size_t stride, size_t count, size_t depth, size_t width,
                       float* panel);
+  // kGemmPackPanels panels of nr neighbouring lines each, panel_step apart: long pieces of rows.
+  void (*pack_wide)(const float* source, size_t stride, size_t depth, size_t panel_step,
+                    float* panels);
   // Rows [m0, m1), columns [n0, n1) of C; dot needs a_k == 1.
   void (*dot)(const GemmDirect& p, const GemmTarget& c, size_t m0, size_t m1, size_t n0, size_t n1);
   void (*axpy)(const GemmDirect& p, const GemmTarget& c, size_t m0, size_t m1, size_t n0,

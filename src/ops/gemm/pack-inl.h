@@ -42,6 +42,22 @@ HWY_INLINE void PackAcross(const float* source, size_t stride, size_t count, siz
   }
 }
 
+// Rows of B may lie a page apart: the longer the piece read of each, the better.
+HWY_INLINE void PackWide(const float* HWY_RESTRICT source, size_t stride, size_t depth,
+                         size_t panel_step, float* HWY_RESTRICT panels) {
+  const D d;
+  for (size_t k = 0; k < depth; ++k, source += stride, panels += kColumns) {
+    HWY_UNROLL(4)
+    for (size_t p = 0; p < kGemmPackPanels; ++p) {
+      HWY_UNROLL(2)
+      for (size_t y = 0; y < kVectors; ++y) {
+        const size_t at = y * hn::Lanes(d);
+        hn::StoreU(hn::LoadU(d, source + p * kColumns + at), d, panels + p * panel_step + at);
+      }
+    }
+  }
+}
+
 HWY_INLINE void PackLine(const float* line, size_t depth, size_t width, float* to) {
   for (size_t k = 0; k < depth; ++k) to[k * width] = line[k];
 }

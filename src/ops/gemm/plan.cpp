@@ -13,9 +13,11 @@ namespace {
 
 // Packed slabs: 4 MB stay in a third-level cache beside the rest.
 constexpr size_t kSlab = size_t{1} << 20;
-// A grain's own block: 1 MB at most, of which each pass reads a block of depth.
-constexpr size_t kBlock = size_t{1} << 18;
-constexpr size_t kBlockLines = 240, kLeastBlockLines = 96;
+// A grain's own block: 1 MB at most, of which each pass reads a block of depth. If little is
+// shared, reading that again costs less than a block that leaves the second-level cache: 256 KB.
+constexpr size_t kBlock = size_t{1} << 18, kSmallBlock = size_t{1} << 16;
+constexpr size_t kBlockLines = 240, kLeastBlockLines = 96, kLeastSmallLines = 32;
+constexpr size_t kLittleShared = size_t{1} << 16;
 constexpr size_t kSlabDepth = 8 * kGemmDepth;
 // Grains of one product: enough for the threads of a large machine to share them out.
 constexpr size_t kGrains = 16, kLeastGrains = 8;
@@ -112,11 +114,26 @@ double gemm_nanoseconds(const GemmShape& shape) {
          static_cast<double>(shape.k) / 30;
 }
 
-void pack_panel(const GemmKernels& kernels, GemmSide side, const GemmOperand& from,
-                const GemmPanels& to, size_t panel, size_t line0, size_t k0) {
+void pack_group(const GemmKernels& kernels, GemmSide side, const GemmOperand& from,
+                const GemmPanels& to, size_t group, size_t line0, size_t k0) {
+  const size_t panel0 = group * kGemmPackPanels;
+  const size_t panel1 = std::min(to.panels, panel0 + kGemmPackPanels);
+  const GemmMatrix& matrix = from.matrix;
+  const bool wide = side == GemmSide::kB && from.packer == nullptr && !matrix.transposed &&
+                    matrix.type == BNNSDataTypeFloat32 &&
+                    to.first(panel1) - to.first(panel0) == kGemmPackPanels * to.width;
   for (size_t k = 0; k < to.depth; k += kGemmDepth) {
-    pack_block(kernels, side, from, line0 + to.first(panel), to.count(panel), k0 + k,
-               std::min(kGemmDepth, to.depth - k), to.width, to.at(panel, k));
+    const size_t depth = std::min(kGemmDepth, to.depth - k);
+    if (wide) {
+      kernels.pack_wide(
+          static_cast<const float*>(matrix.data) + (k0 + k) * matrix.row + line0 + to.first(panel0),
+          matrix.row, depth, depth * to.width, to.at(panel0, k));
+      continue;
+    }
+    for (size_t panel = panel0; panel < panel1; ++panel) {
+      pack_block(kernels, side, from, line0 + to.first(panel), to.count(panel), k0 + k, depth,
+                 to.width, to.at(panel, k));
+    }
   }
 }
 
@@ -144,8 +161,10 @@ GemmPlan::GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const Gem
     shared_slab = std::min(shared_slab, round_down(kSlab / depth_slab, shared_width));
   if (!shared_packed) shared_floats = padded(shared_slab * depth_slab);
 
-  const size_t fitting = std::min(kBlock / depth_slab, kBlockLines);
-  block = std::max(std::min(fitting, div_up(own_lines, kGrains)), kLeastBlockLines);
+  const bool little = shared_slab * depth_slab <= kLittleShared;
+  const size_t fitting = std::min((little ? kSmallBlock : kBlock) / depth_slab, kBlockLines);
+  block = std::max(std::min(fitting, div_up(own_lines, kGrains)),
+                   little ? kLeastSmallLines : kLeastBlockLines);
   block = round_down(std::min(block, round_up(own_lines, own_width)), own_width);
   const size_t own_all = round_up(own_lines, own_width);
   local = !own_packed && (own_lines > kLeastGrains * block || own_all > kSlab / depth_slab);
@@ -182,8 +201,8 @@ PackedMatrix::PackedMatrix(const Memory& memory, const GemmKernels& kernels, Gem
 
 void PackedMatrix::pack(const GemmKernels& kernels, size_t threads, const GemmOperand& from) {
   const double work = static_cast<double>(panels_.size()) / 2;
-  parallel_for(useful_threads(threads, work), panels_.panels, [&](size_t panel, size_t) {
-    pack_panel(kernels, side_, from, panels_, panel, 0, 0);
+  parallel_for(useful_threads(threads, work), pack_groups(panels_), [&](size_t group, size_t) {
+    pack_group(kernels, side_, from, panels_, group, 0, 0);
   });
 }
 

@@ -15,9 +15,14 @@ GemmForm gemm_form(const GemmShape& shape, const GemmOperand& a, const GemmOpera
 // On one core, about.
 double gemm_nanoseconds(const GemmShape& shape);
 
-// Fills panel `panel` of `to` from lines line0 + to.first(panel) on, depth k0 to k0 + to.depth.
-void pack_panel(const GemmKernels& kernels, GemmSide side, const GemmOperand& from,
-                const GemmPanels& to, size_t panel, size_t line0, size_t k0);
+// Panels are packed in groups of up to kGemmPackPanels.
+inline size_t pack_groups(const GemmPanels& to) {
+  return div_up(to.panels, kGemmPackPanels);
+}
+// Fills the panels of group `group` of `to` from lines line0 + to.first(panel) on, depth k0 to k0 +
+// to.depth.
+void pack_group(const GemmKernels& kernels, GemmSide side, const GemmOperand& from,
+                const GemmPanels& to, size_t group, size_t line0, size_t k0);
 
 // Lines are rows of A or columns of B.
 struct GemmPlan {

@@ -33,7 +33,7 @@ constexpr size_t kRows = 6;
 #endif
 constexpr size_t kVectors = 2;
 constexpr size_t kColumns = kVectors * hn::MaxLanes(D());
-constexpr size_t kLevels = 6;
+constexpr size_t kLevels = 4;
 static_assert(kGemmDepth <= kGemmChain << kLevels);
 
 // Products of depth k, set or added.

@@ -123,6 +123,8 @@ void PoolingOp::backward(size_t batch, const Gradients& p) {
   const size_t grain = wants_db ? batch : planes_of_grain();
   const size_t grains = div_up(planes, grain);
   const size_t workers = std::min(threads_for(planes), grains);
+  const bool fills = averages_ && call.wants_dx && !wants_db && !call.accumulate &&
+                     call.dx.packed() && call.dy.direct() && problem_.activation.is_identity();
   const Sizes sizes = backward_sizes(call.dx.direct());
   LeasePool<Scratch>::Lease scratch = scratch_.take();
   prepare(*scratch, sizes, workers);
@@ -131,6 +133,7 @@ void PoolingOp::backward(size_t batch, const Gradients& p) {
     fill_constants(sizes, work);
     double sum = 0;
     const size_t count = std::min(grain, planes - g * grain);
+    if (fills) return spread_planes(call, g * grain, g * grain + count);
     for (size_t k = 0; k < count; ++k) {
       const size_t plane = wants_db ? k * channels + g : g * grain + k;
       backward_plane(call, plane, work, wants_db ? &sum : nullptr);
@@ -190,52 +193,61 @@ double PoolingOp::plane_sum(const Plane& g) const {
 
 void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane& g,
                              const Work& work) const {
-  const size_t width = problem_.x.cells, n = problem_.x.windows, height = problem_.y.windows;
-  if (call.indices.data != nullptr) {
-    read_index(call.indices, plane, work.index);
+  const size_t n = problem_.x.windows, height = problem_.y.windows;
+  const PoolingIndices& indices = call.indices;
+  if (indices.data != nullptr && window_view().stride[0] == 1) {
+    const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
+    if (indices.type == BNNSDataTypeUInt64) {
+      return scatter(call, plane, g, work,
+                     PoolingPlane{static_cast<const uint64_t*>(indices.data) + offset, row});
+    }
+    return scatter(call, plane, g, work,
+                   PoolingPlane{static_cast<const uint32_t*>(indices.data) + offset, row});
+  }
+  if (indices.data != nullptr) {
+    read_index(indices, plane, work.index);
   } else {
     const Plane x = call.in.read(*run_.convert, plane, work.x);
     for (size_t j = 0; j < height; j += rows_at_once_) {
       max_rows(x, j, std::min(rows_at_once_, height - j), 0, work, {work.y, n}, work.index + j * n);
     }
   }
-  const bool overwrites = call.dx.direct() && !call.accumulate;
-  if (windows_2x2_ && problem_.y.stride == 2 && problem_.y.pad == 0 &&
-      2 * height <= problem_.y.cells && overwrites && spread_2x2(g, call.dx.at(plane), work.index))
-    return;
-  const bool direct = call.dx.direct() && call.dx.row() == width;
+  scatter(call, plane, g, work, PoolingPlane{reinterpret_cast<const uint32_t*>(work.index), n});
+}
+
+// dx[index] += g.
+template <class T>
+void PoolingOp::scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
+                        const PoolingPlane<const T>& index) const {
+  if (!call.accumulate && call.dx.direct() && spread_max(index, g, call.dx.at(plane))) return;
+  const bool direct = call.dx.packed();
   float* dx = direct ? call.dx.at(plane).data : work.dx;
   if (!direct || !call.accumulate) std::fill_n(dx, problem_.cells(), 0.0f);
-  for (size_t j = 0; j < height; ++j) {
+  for (size_t j = 0; j < problem_.y.windows; ++j) {
     if (may_be_empty_ && real_taps(problem_.y, j).count == 0) continue;
-    const int32_t* index = work.index + j * n;
+    const T* cells = index.data + j * index.row;
     const float* row = g.data + j * g.row;
-    for (size_t i = 0; i < n; ++i) {
+    for (size_t i = 0; i < problem_.x.windows; ++i) {
       if (may_be_empty_ && real_taps(problem_.x, i).count == 0) continue;
-      dx[index[i]] += row[i];
+      dx[cells[i]] += row[i];
     }
   }
   if (!direct) call.dx.write(run_, plane, work.dx, call.accumulate);
 }
 
-// Each cell is in one window at most: everything is written once. False if a window's index is
+// Windows that have a kernel of their own. False if there is none, or if a window's index is
 // outside it, which only the client's indices can be; then nothing is settled.
-bool PoolingOp::spread_2x2(const Plane& g, const Plane& dx, const int32_t* index) const {
-  const size_t width = problem_.x.cells, n = problem_.x.windows, height = problem_.y.windows;
-  bool inside = true;
-  for (size_t j = 0; j < height && inside; ++j) {
-    float* top = dx.data + 2 * j * dx.row;
-    float* bottom = top + dx.row;
-    inside = backward_kernels_->spread_2x2(index + j * n, g.data + j * g.row, n,
-                                           static_cast<int32_t>(2 * j * width),
-                                           static_cast<int32_t>(width), top, bottom);
-    if (2 * n == width) continue;
-    std::fill_n(top + 2 * n, width - 2 * n, 0.0f);
-    std::fill_n(bottom + 2 * n, width - 2 * n, 0.0f);
+template <class T>
+bool PoolingOp::spread_max(const PoolingPlane<const T>& index, const Plane& g,
+                           const Plane& dx) const {
+  const PoolingAxis& y = problem_.y;
+  if (!windows_2x2_ || y.stride != 2 || y.pad != 0 || 2 * y.windows > y.cells) return false;
+  const PlaneAxes axes = {.x = problem_.x, .y = y};
+  if constexpr (sizeof(T) == sizeof(uint64_t)) {
+    return backward_kernels_->spread_2x2_64(index, {g.data, g.row}, axes, {dx.data, dx.row});
+  } else {
+    return backward_kernels_->spread_2x2_32(index, {g.data, g.row}, axes, {dx.data, dx.row});
   }
-  for (size_t j = 2 * height; j < problem_.y.cells; ++j)
-    std::fill_n(dx.data + j * dx.row, width, 0.0f);
-  return inside;
 }
 
 // ---- Average, L2Norm ----
@@ -294,6 +306,16 @@ PoolingRows PoolingOp::rows_reaching(size_t cell_row, const float* rows, size_t 
           .step = step * pitch};
 }
 
+// The planes [first, end) of a global average, those of a sample at once.
+void PoolingOp::spread_planes(const BackwardCall& call, size_t first, size_t end) const {
+  for (size_t plane = first, count; plane < end; plane += count) {
+    count = std::min(end - plane, problem_.channels - plane % problem_.channels);
+    backward_kernels_->spread_planes(call.dy.at(plane).data, call.dy.channel(), divisor_of_plane(),
+                                     problem_.cells(), count, call.dx.at(plane).data,
+                                     call.dx.channel());
+  }
+}
+
 void PoolingOp::sum_backward(const BackwardCall& call, size_t plane, const Plane& g,
                              const Work& work) const {
   const size_t width = problem_.x.cells;
@@ -301,19 +323,15 @@ void PoolingOp::sum_backward(const BackwardCall& call, size_t plane, const Plane
   Plane x = {};
   if (norm) x = call.in.read(*run_.convert, plane, work.x);
   divide_rows(g, x, work);
-  if (global_ && !norm && !call.accumulate && call.dx.direct() && call.dx.row() == width) {
+  if (global_ && !norm && !call.accumulate && call.dx.packed()) {
     const float share = work.padded[regular_ ? (problem_.x.taps - 1) * problem_.x.dilation : 0];
     return void(std::fill_n(call.dx.at(plane).data, problem_.cells(), share));
   }
-  if (windows_3by2_ && !norm && !call.accumulate && call.dx.direct()) {
+  if (windows_3by2_ && problem_.y.dilation == 1 && !norm && !call.accumulate && call.dx.direct()) {
     const Plane dx = call.dx.at(plane);
-    size_t low = 0, high = 0;
-    for (size_t j = 0; j < problem_.y.cells; ++j) {
-      backward_kernels_->spread_3by2(
-          rows_reaching(j, work.padded + problem_.x.taps - 1, padded_size_, low, high),
-          problem_.x.pad, width, dx.data + j * dx.row);
-    }
-    return;
+    return backward_kernels_->spread_3by2({.x = problem_.x, .y = problem_.y},
+                                          {work.padded + problem_.x.taps - 1, padded_size_},
+                                          {dx.data, dx.row});
   }
   if (global_) {
     std::fill_n(work.rows, row_pitch_,

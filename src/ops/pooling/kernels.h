@@ -5,9 +5,12 @@
 // The padded rows (`columns`, `cells`, `padded`) are readable for two vectors behind their end.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+
+#include "core/checked.h"
 
 namespace bnns::impl {
 
@@ -18,16 +21,45 @@ struct PoolingTaps {
   size_t count, dilation, stride;
 };
 
+// Windows along one axis: tap t of window i is at the cell i * stride + t * dilation - pad.
+struct PoolingAxis {
+  size_t cells, windows, taps, stride, dilation, pad;
+};
+
 // The cells of a window that are inside the plane, along one axis.
 struct TapRange {
   size_t cell = 0;  // the first
   size_t count = 0;
 };
+inline TapRange real_taps(const PoolingAxis& axis, size_t window) {
+  const size_t origin = window * axis.stride;
+  if (axis.dilation == 1) {  // the common case, without a division
+    const size_t end = std::min(origin + axis.taps, axis.pad + axis.cells);
+    const size_t begin = std::max(origin, axis.pad);
+    return begin < end ? TapRange{.cell = begin - axis.pad, .count = end - begin} : TapRange{};
+  }
+  const size_t first = origin >= axis.pad ? 0 : div_up(axis.pad - origin, axis.dilation);
+  if (first >= axis.taps) return {};
+  const size_t cell = origin + first * axis.dilation - axis.pad;
+  if (cell >= axis.cells) return {};
+  const size_t room = (axis.cells - 1 - cell) / axis.dilation + 1;
+  return {.cell = cell, .count = std::min(axis.taps - first, room)};
+}
 
 struct PoolingRows {
   const float* data;  // the first row
   size_t count;
   size_t step;  // values from row to row
+};
+
+struct PlaneAxes {
+  const PoolingAxis &x, &y;
+};
+
+template <class T>
+struct PoolingPlane {
+  T* data;
+  size_t row;  // values from row to row
 };
 
 struct PoolingKernels {
@@ -48,14 +80,27 @@ struct PoolingKernels {
   // bias + sqrt(s). Nothing divided by 0 is 0.
   void (*sum_windows)(const float* columns, const PoolingTaps& taps, size_t n, const float* divisor,
                       float factor, float bias, float* y);
+  // Both steps for windows of 3 cells in width at a stride of 2 and a pad of 1, for the rows of
+  // windows [first, first + count): averages as of sum_windows, the factor being the rows of the
+  // window inside the plane, or with whole windows 1.
+  void (*average_3by2)(const PlaneAxes& axes, bool whole, size_t first, size_t count,
+                       const PoolingPlane<const float>& x, const float* divisor, float bias,
+                       const PoolingPlane<float>& y);
+  // y[k * y_step] = bias[k] + the sum of n values from x + k * x_step / divisor. bias may be NULL.
+  void (*average_planes)(const float* x, size_t x_step, size_t n, size_t count, float divisor,
+                         const float* bias, float* y, size_t y_step);
 };
 const PoolingKernels* pooling_kernels();
 
 struct PoolingBackwardKernels {
-  // Two rows of gradients of 2 x 2 windows at a stride of 2: g[i] goes to the cell index[i], the
-  // others get 0. False if an index is outside its window.
-  bool (*spread_2x2)(const int32_t* index, const float* g, size_t n, int32_t first_cell,
-                     int32_t cell_step, float* top, float* bottom);
+  // Gradients of 2 x 2 windows at a stride of 2, from the first cell on: g goes to the cell of its
+  // index, the others of a window get 0. False if an index is outside its window.
+  bool (*spread_2x2_32)(const PoolingPlane<const uint32_t>& index,
+                        const PoolingPlane<const float>& g, const PlaneAxes& axes,
+                        const PoolingPlane<float>& dx);
+  bool (*spread_2x2_64)(const PoolingPlane<const uint64_t>& index,
+                        const PoolingPlane<const float>& g, const PlaneAxes& axes,
+                        const PoolingPlane<float>& dx);
   // q[i] = g[i] / (divisor[i] * factor), 0 where that is division by 0.
   void (*divide)(const float* g, const float* divisor, float factor, size_t n, float* q);
   // row[x] = sum over the taps t of q((x + pad - t * dilation) / stride) where that is a whole
@@ -63,9 +108,13 @@ struct PoolingBackwardKernels {
   // Whole vectors are written.
   void (*spread_row)(const float* padded, const PoolingTaps& taps, size_t pad, size_t n,
                      float* row);
-  // Both steps for windows of 3 cells in width at a stride of 2, with a pad of 0 or 1: dx = the sum
-  // over the rows of q, each spread. q is 0 outside its row.
-  void (*spread_3by2)(const PoolingRows& q, size_t pad, size_t n, float* dx);
+  // Both steps for windows of 3 cells in width at a stride of 2, with a pad of 0 or 1 and without
+  // dilation in height: a plane of dx from rows of q. q is 0 outside its row.
+  void (*spread_3by2)(const PlaneAxes& axes, const PoolingPlane<const float>& q,
+                      const PoolingPlane<float>& dx);
+  // dx = g[k * g_step] / divisor, n times from dx + k * dx_step.
+  void (*spread_planes)(const float* g, size_t g_step, float divisor, size_t n, size_t count,
+                        float* dx, size_t dx_step);
   // dx (+)= factor * the sum over the rows; factor may be NULL.
   void (*add_rows)(const PoolingRows& rows, size_t n, const float* factor, bool accumulate,
                    float* dx);

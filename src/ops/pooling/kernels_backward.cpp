@@ -14,8 +14,29 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<D>;
+using DU = hn::RebindToUnsigned<D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
+
+// ---- Maximum ----
+
+HWY_INLINE VI LoadIndex(const uint32_t* from) {
+  const DI di;
+  return hn::BitCast(di, hn::LoadU(DU(), from));
+}
+
+// The lower halves.
+HWY_INLINE VI LoadIndex(const uint64_t* from) {
+  const DI di;
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(di, static_cast<int32_t>(*from));
+#else
+  const hn::Repartition<uint64_t, DI> wide;
+  const VI low = hn::BitCast(di, hn::LoadU(wide, from));
+  const VI high = hn::BitCast(di, hn::LoadU(wide, from + hn::Lanes(wide)));
+  return hn::ConcatEven(di, high, low);
+#endif
+}
 
 // Which lanes have an index outside their window.
 HWY_INLINE hn::Mask<DI> Spread2x2At(VI index, V g, VI cell, VI cell_step, float* top,
@@ -33,36 +54,58 @@ HWY_INLINE hn::Mask<DI> Spread2x2At(VI index, V g, VI cell, VI cell_step, float*
   return hn::Not(hn::Or(hn::Or(a, b), hn::Or(e, f)));
 }
 
-bool Spread2x2(const int32_t* index, const float* g, size_t n, int32_t first_cell,
-               int32_t cell_step, float* top, float* bottom) {
+template <class T>
+HWY_INLINE hn::Mask<DI> Spread2x2Row(const T* index, const float* g, size_t n, VI cell, VI step,
+                                     float* top, float* bottom) {
   const D d;
   const DI di;
   constexpr size_t kMax = hn::MaxLanes(d);
   const size_t lanes = hn::Lanes(d);
-  const VI step = hn::Set(di, cell_step);
-  const VI twice = hn::Add(hn::Iota(di, 0), hn::Iota(di, 0));
   if (n < lanes) {
     HWY_ALIGN float rows[2][2 * kMax];
     HWY_ALIGN int32_t cells[kMax];
-    const VI cell = hn::Add(twice, hn::Set(di, first_cell));
     // The lanes behind the row point into their window.
     hn::Store(cell, di, cells);
-    std::memcpy(cells, index, n * sizeof(int32_t));
+    for (size_t i = 0; i < n; ++i) cells[i] = static_cast<int32_t>(index[i]);
     const auto outside =
         Spread2x2At(hn::Load(di, cells), LoadFirst(d, g, n), cell, step, rows[0], rows[1]);
     std::memcpy(top, rows[0], 2 * n * sizeof(float));
     std::memcpy(bottom, rows[1], 2 * n * sizeof(float));
-    return hn::AllFalse(di, outside);
+    return outside;
   }
   auto outside = hn::Lt(hn::Zero(di), hn::Zero(di));
   for (size_t i = 0; i < n; i += lanes) {
     const size_t at = HWY_MIN(i, n - lanes);
-    const VI cell = hn::Add(twice, hn::Set(di, first_cell + 2 * static_cast<int32_t>(at)));
-    outside = hn::Or(outside, Spread2x2At(hn::LoadU(di, index + at), hn::LoadU(d, g + at), cell,
-                                          step, top + 2 * at, bottom + 2 * at));
+    const VI first = hn::Add(cell, hn::Set(di, 2 * static_cast<int32_t>(at)));
+    outside = hn::Or(outside, Spread2x2At(LoadIndex(index + at), hn::LoadU(d, g + at), first, step,
+                                          top + 2 * at, bottom + 2 * at));
   }
+  return outside;
+}
+
+// Each cell is in one window at most: everything is written once.
+template <class T>
+bool Spread2x2(const PoolingPlane<const T>& index, const PoolingPlane<const float>& g,
+               const PlaneAxes& axes, const PoolingPlane<float>& dx) {
+  const DI di;
+  const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
+  const VI step = hn::Set(di, static_cast<int32_t>(width));
+  const VI twice = hn::Add(hn::Iota(di, 0), hn::Iota(di, 0));
+  auto outside = hn::Lt(hn::Zero(di), hn::Zero(di));
+  for (size_t j = 0; j < height; ++j) {
+    float* top = dx.data + 2 * j * dx.row;
+    float* bottom = top + dx.row;
+    const VI cell = hn::Add(twice, hn::Set(di, static_cast<int32_t>(2 * j * width)));
+    outside = hn::Or(outside, Spread2x2Row(index.data + j * index.row, g.data + j * g.row, n, cell,
+                                           step, top, bottom));
+    for (size_t i = 2 * n; i < width; ++i) top[i] = bottom[i] = 0;
+  }
+  for (size_t j = 2 * height; j < axes.y.cells; ++j)
+    std::memset(dx.data + j * dx.row, 0, width * sizeof(float));
   return hn::AllFalse(di, outside);
 }
+
+// ---- Sums ----
 
 void Divide(const float* g, const float* divisor, float factor, size_t n, float* q) {
   const D d;
@@ -110,43 +153,76 @@ void SpreadRow(const float* padded, const PoolingTaps& taps, size_t pad, size_t 
 }
 
 // A pad of 1 puts the middle tap on the even cells and the outer two on the odd ones between two
-// windows; a pad of 0 the other way round.
+// windows; a pad of 0 the other way round. kRows 0: any number of rows.
 template <size_t kPad, size_t kRows>
-void Spread3By2RowsOf(const PoolingRows& q, size_t n, float* dx) {
+HWY_INLINE void Spread3By2At(const PoolingRows& q, size_t i, float* to) {
   const D d;
-  const size_t count = kRows == 0 ? q.count : kRows, lanes = hn::Lanes(d);
-  constexpr size_t kMax = hn::MaxLanes(d);
-  for (size_t i = 0; 2 * i < n; i += lanes) {
-    V one = hn::Zero(d), other = hn::Zero(d);
-    for (size_t r = 0; r < count; ++r) {
-      const float* from = q.data + r * q.step + i;
-      one = hn::Add(one, hn::LoadU(d, from));
-      other = hn::Add(other, hn::LoadU(d, kPad == 1 ? from + 1 : from - 1));
-    }
-    const V both = hn::Add(one, other);
-    const V even = kPad == 1 ? one : both, odd = kPad == 1 ? both : one;
-    const size_t left = n - 2 * i;
-    if (left >= 2 * lanes) {
-      hn::StoreInterleaved2(even, odd, d, dx + 2 * i);
-      continue;
-    }
-    HWY_ALIGN float tail[2 * kMax];
-    hn::StoreInterleaved2(even, odd, d, tail);
-    StoreFirst(d, hn::Load(d, tail), left, dx + 2 * i);
-    if (left > lanes) StoreFirst(d, hn::LoadU(d, tail + lanes), left - lanes, dx + 2 * i + lanes);
+  const size_t count = kRows == 0 ? q.count : kRows;
+  V one = hn::Zero(d), other = hn::Zero(d);
+  for (size_t r = 0; r < count; ++r) {
+    const float* from = q.data + r * q.step + i;
+    one = hn::Add(one, hn::LoadU(d, from));
+    other = hn::Add(other, hn::LoadU(d, kPad == 1 ? from + 1 : from - 1));
   }
+  const V both = hn::Add(one, other);
+  hn::StoreInterleaved2(kPad == 1 ? one : both, kPad == 1 ? both : one, d, to);
+}
+
+// Vectors of pairs of cells, the last overlapping the one before it; a last odd cell apart.
+template <size_t kPad, size_t kRows>
+HWY_INLINE void Spread3By2Row(const PoolingRows& q, size_t n, float* dx) {
+  const D d;
+  const size_t lanes = hn::Lanes(d), pairs = n / 2;
+  HWY_ALIGN float tail[2 * hn::MaxLanes(d)];
+  if (pairs < lanes) {
+    Spread3By2At<kPad, kRows>(q, 0, tail);
+    std::memcpy(dx, tail, 2 * pairs * sizeof(float));
+  }
+  for (size_t i = 0; pairs >= lanes && i < pairs; i += lanes) {
+    const size_t at = HWY_MIN(i, pairs - lanes);
+    Spread3By2At<kPad, kRows>(q, at, dx + 2 * at);
+  }
+  if (n % 2 == 0) return;
+  Spread3By2At<kPad, kRows>(q, pairs, tail);
+  dx[n - 1] = tail[0];
 }
 
 template <size_t kPad>
-void Spread3By2Rows(const PoolingRows& q, size_t n, float* dx) {
-  const auto of = q.count == 1   ? Spread3By2RowsOf<kPad, 1>
-                  : q.count == 2 ? Spread3By2RowsOf<kPad, 2>
-                                 : Spread3By2RowsOf<kPad, 0>;
-  of(q, n, dx);
+void Spread3By2Plane(const PlaneAxes& axes, const PoolingPlane<const float>& q,
+                     const PoolingPlane<float>& dx) {
+  const PoolingAxis& y = axes.y;
+  size_t low = 0, high = 0;  // the rows of windows that reach a row of cells
+  for (size_t j = 0; j < y.cells; ++j) {
+    while (low < y.windows && low * y.stride + y.taps <= j + y.pad) ++low;
+    while (high < y.windows && high * y.stride <= j + y.pad) ++high;
+    const PoolingRows rows = {
+        .data = q.data + low * q.row, .count = high > low ? high - low : 0, .step = q.row};
+    float* to = dx.data + j * dx.row;
+    if (rows.count == 1) {
+      Spread3By2Row<kPad, 1>(rows, axes.x.cells, to);
+    } else if (rows.count == 2) {
+      Spread3By2Row<kPad, 2>(rows, axes.x.cells, to);
+    } else {
+      Spread3By2Row<kPad, 0>(rows, axes.x.cells, to);
+    }
+  }
 }
 
-void SpreadRows3By2(const PoolingRows& q, size_t pad, size_t n, float* dx) {
-  (pad == 0 ? Spread3By2Rows<0> : Spread3By2Rows<1>)(q, n, dx);
+void Spread3By2(const PlaneAxes& axes, const PoolingPlane<const float>& q,
+                const PoolingPlane<float>& dx) {
+  (axes.x.pad == 0 ? Spread3By2Plane<0> : Spread3By2Plane<1>)(axes, q, dx);
+}
+
+void SpreadPlanes(const float* g, size_t g_step, float divisor, size_t n, size_t count, float* dx,
+                  size_t dx_step) {
+  const D d;
+  for (size_t k = 0; k < count; ++k, dx += dx_step) {
+    const V share = hn::Set(d, g[k * g_step] / divisor);
+    ForVectors(
+        d, n, [&](size_t i, size_t m) HWY_ATTR __attribute__((always_inline)) {
+          StoreFirst(d, share, m, dx + i);
+        });
+  }
 }
 
 // The rows are readable for a vector behind their end; factor and dx are not. kRows 0: any number.
@@ -201,10 +277,12 @@ void Widen(const int32_t* index, size_t n, uint64_t* to) {
 }
 
 const PoolingBackwardKernels* PoolingBackwardTable() {
-  static constexpr PoolingBackwardKernels kTable = {.spread_2x2 = Spread2x2,
+  static constexpr PoolingBackwardKernels kTable = {.spread_2x2_32 = Spread2x2<uint32_t>,
+                                                    .spread_2x2_64 = Spread2x2<uint64_t>,
                                                     .divide = Divide,
                                                     .spread_row = SpreadRow,
-                                                    .spread_3by2 = SpreadRows3By2,
+                                                    .spread_3by2 = Spread3By2,
+                                                    .spread_planes = SpreadPlanes,
                                                     .add_rows = AddRows,
                                                     .all_below_32 = AllBelow<uint32_t>,
                                                     .all_below_64 = AllBelow<uint64_t>,

@@ -36,7 +36,9 @@ class Planes {
   }
 
   bool direct() const { return direct_; }
+  bool packed() const { return direct_ && row_ == width_; }
   size_t row() const { return row_; }
+  size_t channel() const { return channel_; }
   size_t size() const { return width_ * height_; }
 
   // Only of direct ones.

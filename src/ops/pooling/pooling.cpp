@@ -15,6 +15,8 @@ constexpr size_t kMostLanes = 16;
 // loads that span two stores in flight wait for both.
 constexpr size_t kMostRows = 16;
 constexpr size_t kColumns = 16384;
+// Cells of a plane that are added up plainly: few enough for an accurate sum.
+constexpr size_t kSmallPlane = 1024;
 // Cells of a grain: some microseconds of work.
 constexpr size_t kGrain = 65536;
 
@@ -46,6 +48,8 @@ PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem&
   global_ = problem.windows() == 1 && real_taps(x, 0).count == x.cells &&
             real_taps(y, 0).count == y.cells;
   may_be_empty_ = may_have_empty(x) || may_have_empty(y);
+  averages_ = global_ && problem.cells() <= kSmallPlane && problem.kind != PoolingKind::kMax &&
+              problem.kind != PoolingKind::kL2Norm && !problem.un_max();
   windows_3by2_ = regular_ && x.taps == 3 && x.stride == 2 && x.dilation == 1 && x.pad <= 1;
   windows_2x2_ = x.taps == 2 && y.taps == 2 && x.stride == 2 && x.dilation == 1 &&
                  y.dilation == 1 && x.pad == 0 && 2 * x.windows <= x.cells;
@@ -162,9 +166,25 @@ void PoolingOp::forward(size_t batch, Rows in, Rows out, const PoolingIndices& i
     const Work work = work_of(*scratch, sizes, worker);
     fill_constants(sizes, work);
     const size_t end = std::min(planes, (g + 1) * grain);
+    if (averages_ && call.in.packed() && call.out.direct())
+      return average_planes(ready, g * grain, end);
     for (size_t plane = g * grain; plane < end; ++plane) forward_plane(ready, plane, work);
   });
   draw_noise(batch, out, random_stream);
+}
+
+// The planes [first, end) of a global average, those of a sample at once.
+void PoolingOp::average_planes(const ForwardCall& call, size_t first, size_t end) const {
+  for (size_t plane = first, count; plane < end; plane += count) {
+    const size_t channel = plane % problem_.channels;
+    count = std::min(end - plane, problem_.channels - channel);
+    const Plane x = call.in.at(plane), y = call.out.at(plane);
+    kernels_->average_planes(x.data, call.in.channel(), problem_.cells(), count, divisor_of_plane(),
+                             call.bias == nullptr ? nullptr : call.bias + channel, y.data,
+                             call.out.channel());
+    for (size_t k = 0; !problem_.activation.is_identity() && k < count; ++k)
+      activate({y.data + k * call.out.channel(), y.row});
+  }
 }
 
 void PoolingOp::forward_plane(const ForwardCall& call, size_t plane, const Work& work) const {
@@ -269,6 +289,10 @@ void PoolingOp::sum_rows(const Plane& x, size_t first, size_t count, float bias,
   const bool norm = problem_.kind == PoolingKind::kL2Norm;
   const bool inside = problem_.kind == PoolingKind::kAverageInside;
   if (global_ && x.row == axis.cells) return void(*y.data = bias + sum_of_plane(x));
+  if (windows_3by2_ && axis.pad == 1 && !norm) {
+    return kernels_->average_3by2({.x = axis, .y = problem_.y}, !inside, first, count,
+                                  {x.data, x.row}, work.divisor, bias, {y.data, y.row});
+  }
   for (size_t r = 0; r < count; ++r) {
     const TapRange rows = real_taps(problem_.y, first + r);
     kernels_->sum_columns({.data = x.data + rows.cell * x.row,
@@ -295,9 +319,13 @@ void PoolingOp::sum_rows(const Plane& x, size_t first, size_t count, float bias,
 float PoolingOp::sum_of_plane(const Plane& x) const {
   const size_t n = problem_.cells();
   if (problem_.kind == PoolingKind::kL2Norm) return std::sqrt(sums_->dot(x.data, x.data, n));
-  const bool inside = problem_.kind == PoolingKind::kAverageInside;
-  const float taps = static_cast<float>(problem_.x.taps) * static_cast<float>(problem_.y.taps);
-  return sums_->sum(x.data, n) / (inside ? static_cast<float>(n) : taps);
+  return sums_->sum(x.data, n) / divisor_of_plane();
+}
+
+// Of a global average.
+float PoolingOp::divisor_of_plane() const {
+  if (problem_.kind == PoolingKind::kAverageInside) return static_cast<float>(problem_.cells());
+  return static_cast<float>(problem_.x.taps) * static_cast<float>(problem_.y.taps);
 }
 
 void PoolingOp::sum_row_apart(const float* columns, const float* divisor, float factor, float bias,

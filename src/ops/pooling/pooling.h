@@ -23,25 +23,6 @@ namespace bnns::impl {
 
 enum class PoolingKind { kMax, kAverage, kAverageInside, kUnMax, kL2Norm };
 
-// Windows along one axis: tap t of window i is at the cell i * stride + t * dilation - pad.
-struct PoolingAxis {
-  size_t cells, windows, taps, stride, dilation, pad;
-};
-inline TapRange real_taps(const PoolingAxis& axis, size_t window) {
-  const size_t origin = window * axis.stride;
-  if (axis.dilation == 1) {  // the common case, without a division
-    const size_t end = std::min(origin + axis.taps, axis.pad + axis.cells);
-    const size_t begin = std::max(origin, axis.pad);
-    return begin < end ? TapRange{.cell = begin - axis.pad, .count = end - begin} : TapRange{};
-  }
-  const size_t first = origin >= axis.pad ? 0 : div_up(axis.pad - origin, axis.dilation);
-  if (first >= axis.taps) return {};
-  const size_t cell = origin + first * axis.dilation - axis.pad;
-  if (cell >= axis.cells) return {};
-  const size_t room = (axis.cells - 1 - cell) / axis.dilation + 1;
-  return {.cell = cell, .count = std::min(axis.taps - first, room)};
-}
-
 struct PoolingProblem {
   PoolingKind kind;
   PoolingAxis x, y;
@@ -152,6 +133,8 @@ class PoolingOp {
   void sum_row_apart(const float* columns, const float* divisor, float factor, float bias,
                      float* y) const;
   float sum_of_plane(const Plane& x) const;
+  float divisor_of_plane() const;
+  void average_planes(const ForwardCall& call, size_t first, size_t end) const;
   void un_max_plane(const ForwardCall& call, size_t plane, float bias, const Plane& y,
                     const Work& work) const;
   void activate(const Plane& y) const;
@@ -167,7 +150,12 @@ class PoolingOp {
   Plane gradient_plane(const BackwardCall& call, size_t plane, const Work& work) const;
   double plane_sum(const Plane& g) const;
   void max_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
-  bool spread_2x2(const Plane& g, const Plane& dx, const int32_t* index) const;
+  template <class T>
+  void scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
+               const PoolingPlane<const T>& index) const;
+  template <class T>
+  bool spread_max(const PoolingPlane<const T>& index, const Plane& g, const Plane& dx) const;
+  void spread_planes(const BackwardCall& call, size_t first, size_t end) const;
   void sum_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
   void divide_rows(const Plane& g, const Plane& x, const Work& work) const;
   void spread_rows(const Work& work) const;
@@ -187,6 +175,7 @@ class PoolingOp {
   SoftmaxRun softmax_run_;       // inside a grain: one thread
   SoftmaxRun softmax_parallel_;  // over the whole output
   bool global_;                  // one window on the whole plane
+  bool averages_;                // global, of small planes: many at once
   bool regular_;                 // padded rows are of reasonable length
   bool windows_3by2_;            // of 3 in width at a stride of 2, with a pad of 0 or 1
   bool windows_2x2_;             // at a stride of 2, none crossing the left or right edge
