@@ -198,11 +198,13 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
   if (indices.data != nullptr && window_view().stride[0] == 1) {
     const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
     if (indices.type == BNNSDataTypeUInt64) {
-      return scatter(call, plane, g, work,
-                     PoolingPlane{static_cast<const uint64_t*>(indices.data) + offset, row});
+      return scatter(
+          call, plane, g, work,
+          PoolingPlane<const uint64_t>{static_cast<const uint64_t*>(indices.data) + offset, row});
     }
-    return scatter(call, plane, g, work,
-                   PoolingPlane{static_cast<const uint32_t*>(indices.data) + offset, row});
+    return scatter(
+        call, plane, g, work,
+        PoolingPlane<const uint32_t>{static_cast<const uint32_t*>(indices.data) + offset, row});
   }
   if (indices.data != nullptr) {
     read_index(indices, plane, work.index);
@@ -212,7 +214,8 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
       max_rows(x, j, std::min(rows_at_once_, height - j), 0, work, {work.y, n}, work.index + j * n);
     }
   }
-  scatter(call, plane, g, work, PoolingPlane{reinterpret_cast<const uint32_t*>(work.index), n});
+  scatter(call, plane, g, work,
+          PoolingPlane<const uint32_t>{reinterpret_cast<const uint32_t*>(work.index), n});
 }
 
 // dx[index] += g.
