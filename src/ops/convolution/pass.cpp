@@ -188,7 +188,8 @@ void Runner::run_block(const ConvolutionJob& job, size_t n, size_t group, size_t
     products.columns *= rows;
     products.rows = 1;
   }
-  const bool many = channels >= kManyChannels;
+  // By the channels of the group, not of this grain: even the bits of a NaN are those of one kernel.
+  const bool many = outputs_ >= kManyChannels;
   if (many && products.columns >= kTileColumns && is_source_itself(job, pass_.source) &&
       pass_.source.one().stride[1] == job.pitch) {
     const ImageBatch& from = pass_.source.images();
