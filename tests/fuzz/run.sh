@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a bounded time with a fixed seed, starting from its corpus.
-# Usage: run.sh <build-dir> <seconds-per-target> [folder for new inputs and findings]
+# Runs every fuzz target with a fixed seed, starting from its corpus, for a number of executions (so
+# that every machine tries the same) or, given as "60s", for a time.
+# Usage: run.sh <build-dir> <executions or seconds per target> [folder for new inputs and findings]
 # Prints one line per target, what libFuzzer said about a finding, and a count; fails on a finding.
 # A finding is replayed, with the descriptors it uses, by
 #   OPENBNNS_FUZZ_SHOW=1 <build-dir>/tests/fuzz/fuzz_<target> <file>
 set -u
 
 if [ $# -lt 2 ]; then
-  echo "usage: $0 <build-dir> <seconds-per-target> [folder]" >&2
+  echo "usage: $0 <build-dir> <executions, or seconds as in 60s> [folder]" >&2
   exit 2
 fi
 build=$(cd "$1" && pwd) || exit 2
-seconds=$2
+case $2 in
+  *s) limit=-max_total_time=${2%s} ;;
+  *) limit=-runs=$2 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -ge 3 ]; then
   mkdir -p "$3" || exit 2
@@ -29,7 +33,7 @@ for program in "$build"/tests/fuzz/fuzz_*; do
   corpus=()
   [ -d "$here/corpus/$target" ] && corpus=("$here/corpus/$target")
   "$program" -seed=1 -max_len=1024 -len_control=0 -timeout=20 -rss_limit_mb=4096 \
-    -print_final_stats=1 -max_total_time="$seconds" -artifact_prefix="$work/findings/$target-" \
+    -print_final_stats=1 "$limit" -artifact_prefix="$work/findings/$target-" \
     "$work/$target" ${corpus[@]+"${corpus[@]}"} >"$log" 2>&1
   status=$?
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
