@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "core/checked.h"
 
@@ -123,16 +124,6 @@ Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field
   return result;
 }
 
-bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& frozen) {
-  if (given.layout != frozen.layout->layout || given.data_type != frozen.type->type) return false;
-  bool equal = frozen.type->kind == TypeClass::kFloat;
-  for (size_t k = 0; k < frozen.layout->rank; ++k) {
-    equal &= given.size[k] == frozen.size[k];
-    equal &= given.stride[k] == frozen.given_stride_[k];
-  }
-  return equal;
-}
-
 void Delta::read(const BNNSNDArrayDescriptor& given, const char* field, const Descriptor& frozen,
                  const char* frozen_field, Use use, DeltaTypes types) {
   frozen_ = &frozen;
@@ -189,10 +180,23 @@ void require_plain_layout(const Descriptor& descriptor, const char* field) {
           descriptor.layout->name, "; it must be a plain array here");
 }
 
+namespace {
+
+// Places of all values are multiples of it.
+size_t common_stride(const View& view) {
+  size_t common = 0;
+  for (size_t k = 0; k < view.rank; ++k) {
+    if (view.extent[k] > 1) common = std::gcd(common, view.stride[k]);
+  }
+  return common;
+}
+
+}  // namespace
+
 void require_batch_of_many(const View& sample, size_t batch, size_t batch_stride,
                            const char* name) {
   const size_t step = batch_stride == 0 ? sample.span : batch_stride;
-  require(step >= sample.span || step <= sample.inner_stride() / batch, name, " is ", step,
+  require(step >= sample.span || step <= common_stride(sample) / batch, name, " is ", step,
           ", but one sample spans ", sample.span, " values; samples must not overlap");
   size_t bytes;
   const bool fits = !__builtin_mul_overflow(batch - 1, step, &bytes) &&

@@ -35,7 +35,15 @@ struct Descriptor {
 Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field, Use use);
 
 // True if `given` says the same as the descriptor `frozen` was read from; the data and flags apart.
-bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& frozen);
+inline bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& frozen) {
+  if (given.layout != frozen.layout->layout || given.data_type != frozen.type->type) return false;
+  bool equal = frozen.type->kind == TypeClass::kFloat;
+  for (size_t k = 0; k < frozen.layout->rank; ++k) {
+    equal &= given.size[k] == frozen.size[k];
+    equal &= given.stride[k] == frozen.given_stride_[k];
+  }
+  return equal;
+}
 
 // Types of gradients; normalization takes BFloat16 too.
 enum class DeltaTypes { kFloat32, kFloat32OrBFloat16 };
@@ -73,16 +81,20 @@ void require_plain_layout(const Descriptor& descriptor, const char* field);
 
 // ---- Pointers and batches that arrive with a call ----
 
+// Sizes are powers of two; 0 for values below a byte, which have no alignment.
+inline bool is_aligned(const void* data, BNNSDataType type) {
+  const size_t bytes = type_bytes(type);
+  return bytes == 0 || (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) == 0;
+}
+
 inline void require_data(const void* data, BNNSDataType type, const char* name) {
   require(data != nullptr, name, " is NULL; it must point to data");
-  // Sizes are powers of two; 0 for values below a byte, which have no alignment.
-  const size_t bytes = type_bytes(type);
-  const bool aligned = bytes == 0 || (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) == 0;
-  require(aligned, name, " is ", data, "; it must be aligned to ", bytes, " bytes");
+  require(is_aligned(data, type), name, " is ", data, "; it must be aligned to ", type_bytes(type),
+          " bytes");
 }
 
 // Batch strides: 0 or at least one sample, so that samples do not overlap; or so small that the
-// whole batch lies between two neighbouring values (samples interleaved).
+// whole batch lies between two places that a value can have (samples interleaved).
 void require_batch_of_many(const View& sample, size_t batch, size_t batch_stride, const char* name);
 inline void require_batch(const View& sample, size_t batch, size_t batch_stride, const char* name) {
   if (batch > 1) require_batch_of_many(sample, batch, batch_stride, name);
@@ -101,6 +113,13 @@ inline Range range_of(const View& sample, const void* data, size_t batch, size_t
   const size_t bytes = values / 8 * bits + (values % 8 * bits + 7) / 8;
   const auto* begin = static_cast<const char*>(data);
   return {.begin = begin, .end = begin + bytes};
+}
+
+// Of contiguous values; nothing for NULL.
+inline Range range_of(const float* data, size_t count) {
+  if (data == nullptr) return {};
+  return {.begin = reinterpret_cast<const char*>(data),
+          .end = reinterpret_cast<const char*>(data + count)};
 }
 
 inline bool overlap(const Range& a, const Range& b) {

@@ -254,6 +254,9 @@ TEST(Calls, SamplesMustNotOverlap) {
   const View wide = read_descriptor(image({2, 3, 4}, {5, 10, 30}), "x", Use::kInput).view;
   EXPECT_EQ(check(wide, 5, 1), "");
   expect_words(check(wide, 6, 1), {"in_stride is 1", "must not overlap"});
+  // Places 0, 7, 8, 15: another sample next to the first would fall on 8.
+  const View uneven = read_descriptor(image({2, 2, 1}, {7, 8, 16}), "x", Use::kInput).view;
+  expect_words(check(uneven, 2, 1), {"in_stride is 1", "must not overlap"});
 }
 
 TEST(Calls, RangesThatOverlap) {
