@@ -82,19 +82,8 @@ Text ConvolutionFilter::plan() const {
 
 void ConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
+  require_forward(args, convolution_, use_client_pointer_);
   const View &in = convolution_.in.view, &out = convolution_.out.view;
-  require_data(args.in, in.type, "in");
-  require_data(args.out, out.type, "out");
-  require_batch(in, args.batch, args.in_stride, "in_stride");
-  require_batch(out, args.batch, args.out_stride, "out_stride");
-  const Range written = range_of(out, args.out, args.batch, args.out_stride);
-  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
-  if (use_client_pointer_) {
-    const View &weights = convolution_.weights.view, &bias = convolution_.bias.view;
-    require_apart(range_of(weights, weights.data, 1, 0), "w_desc.data", written, "out");
-    if (convolution_.has_bias)
-      require_apart(range_of(bias, bias.data, 1, 0), "bias.data", written, "out");
-  }
   const ActivationRow& row = *convolution_.activation;
   const bool random = row.uses_alpha &&
                       (row.kind == ActivationClass::kRandom || row.kind == ActivationClass::kAxis);
@@ -226,8 +215,10 @@ void ConvolutionFilter::reserve(size_t batch, size_t callers) {
 BNNSFilter make_convolution_filter(const BNNSLayerParametersConvolution* parameters,
                                    const BNNSFilterParameters* filter_parameters, bool transposed) {
   const ConvolutionDescription convolution = read_convolution(parameters, transposed);
-  return make_filter<ConvolutionFilter>(FilterOptions(filter_parameters), convolution,
-                                        parameters->activation);
+  const FilterOptions options(filter_parameters);
+  if (convolution.integer())
+    return make_integer_convolution_filter(options, convolution, parameters->activation);
+  return make_filter<ConvolutionFilter>(options, convolution, parameters->activation);
 }
 
 }  // namespace bnns::impl

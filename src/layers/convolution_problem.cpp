@@ -94,10 +94,12 @@ void check_bias(const ConvolutionDescription& c) {
 void check_activation(const ConvolutionDescription& c) {
   require(c.activation->kind != ActivationClass::kChannel, "activation.function is ",
           c.activation->name, "; it exists only as an activation filter of its own");
-  if (c.activation->kind == ActivationClass::kInteger) {
-    fail_unsupported("activation.function is ", c.activation->name,
-                     "; a convolution does not compute in integers");
-  }
+  if (!c.integer()) return;
+  const bool integers = c.in.type->is_integer() && c.out.type->is_integer() &&
+                        c.weights.type->is_integer() && (!c.has_bias || c.bias.type->is_integer());
+  require(integers, "activation.function is ", c.activation->name, "; i_desc (", c.in.type->name,
+          "), o_desc (", c.out.type->name, "), w_desc (", c.weights.type->name,
+          ") and bias must have integer types");
 }
 
 struct Padding {
@@ -181,6 +183,21 @@ ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* p,
   check_bias(c);
   check_activation(c);
   return c;
+}
+
+void require_forward(const ForwardArgs& args, const ConvolutionDescription& c, bool client) {
+  const View &in = c.in.view, &out = c.out.view;
+  require_data(args.in, in.type, "in");
+  require_data(args.out, out.type, "out");
+  require_batch(in, args.batch, args.in_stride, "in_stride");
+  require_batch(out, args.batch, args.out_stride, "out_stride");
+  const Range written = range_of(out, args.out, args.batch, args.out_stride);
+  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
+  if (client) {
+    const View &weights = c.weights.view, &bias = c.bias.view;
+    require_apart(range_of(weights, weights.data, 1, 0), "w_desc.data", written, "out");
+    if (c.has_bias) require_apart(range_of(bias, bias.data, 1, 0), "bias.data", written, "out");
+  }
 }
 
 ConvolutionWeights map_weights(const Descriptor& w, bool transposed) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/descriptor.h"
+#include "core/filter.h"
 #include "ops/activation/activation.h"
 #include "ops/convolution/geometry.h"
 #include "ops/convolution/weights.h"
@@ -15,10 +16,17 @@ struct ConvolutionDescription {
   bool has_bias;
   bool transposed;
   ConvolutionGeometry geometry;
+
+  bool integer() const { return activation->kind == ActivationClass::kInteger; }
 };
 
 ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* parameters,
                                         bool transposed);
+
+// Pointers, strides and overlaps of a forward call; `client`: the filter reads the client's
+// weights.
+void require_forward(const ForwardArgs& args, const ConvolutionDescription& convolution,
+                     bool client);
 
 // Where the elements of weights lie; `weights` has passed the checks of read_convolution().
 ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);

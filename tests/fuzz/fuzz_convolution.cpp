@@ -94,6 +94,12 @@ void Case::choose_layer(Provider& p) {
     layer.bias = p.one_in(6) ? like(p, vector_of(groups * out)) : vector_of(groups * out);
     choose_type(p, layer.bias, 6);
   }
+  if (!transposed && is_integer_function(layer.activation.function) && !p.one_in(8)) {
+    layer.i_desc.data_type = integer_type(p);
+    layer.o_desc.data_type = integer_type(p);
+    layer.w_desc.data_type = integer_type(p);
+    if (layer.bias.size[0] != 0) layer.bias.data_type = integer_type(p);
+  }
   layer.groups = p.one_in(40) ? p.odd_size() : groups;
   layer.x_stride = x.stride;
   layer.y_stride = y.stride;

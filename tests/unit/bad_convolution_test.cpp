@@ -179,7 +179,7 @@ TEST(BadConvolution, Activation) {
     rows.push_back({"function", words, [=](Create& c) { c.params.activation.function = f; }});
   };
   add(BNNSActivationFunctionPReLUPerChannel, {"activation.function", "of its own"});
-  add(BNNSActivationFunctionIntegerLinearSaturate, {"activation.function", "integers"});
+  add(BNNSActivationFunctionIntegerLinearSaturate, {"activation.function", "integer types"});
   rows.push_back({"alpha", {"activation.alpha"}, [](Create& c) {
                     c.params.activation.function = BNNSActivationFunctionELU;
                     c.params.activation.alpha = std::numeric_limits<float>::quiet_NaN();

@@ -8,16 +8,6 @@
 namespace bnns::impl {
 namespace {
 
-// All stored values as one row, so that any of them can be read by its place.
-View line_of(const View& view) {
-  View line = view;
-  line.rank = 1;
-  line.extent[0] = view.span;
-  line.stride[0] = 1;
-  line.count = view.span;
-  return line;
-}
-
 // The taps w(k, c, r, ...) of one row.
 void read_row(const ConvertKernels& kernels, const View& line, ptrdiff_t at, ptrdiff_t step,
               size_t n, float* to) {
@@ -40,6 +30,15 @@ bool is_dense_from_k(const ConvolutionGeometry& g, const ConvolutionWeights& w) 
 }
 
 }  // namespace
+
+View line_of(const View& view) {
+  View line = view;
+  line.rank = 1;
+  line.extent[0] = view.span;
+  line.stride[0] = 1;
+  line.count = view.span;
+  return line;
+}
 
 bool ConvolutionWeights::is_canonical(const ConvolutionGeometry& g) const {
   return view.is_float() && is_dense_from_k(g, *this) && out == g.taps() * g.large_channels &&

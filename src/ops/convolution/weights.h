@@ -29,6 +29,9 @@ struct ConvolutionWeights {
   bool is_canonical(const ConvolutionGeometry& g) const;
 };
 
+// All stored values as one row, so that any of them can be read by its place.
+View line_of(const View& view);
+
 // to: the canonical copy.
 void read_weights(const ConvertKernels& kernels, const ConvolutionGeometry& g,
                   const ConvolutionWeights& weights, size_t threads, float* to);

@@ -1,0 +1,65 @@
+// The convolution filter of integers: y = saturate((scale (b + W * x) + offset) >> shift), the form
+// that IntegerLinearSaturate asks for. Values are taken as stored, without data_scale and
+// data_bias.
+#include <algorithm>
+
+#include "layers/convolution.h"
+#include "layers/integer_constants.h"
+#include "ops/convolution/integer.h"
+
+namespace bnns::impl {
+namespace {
+
+class IntegerConvolutionFilter final : public Filter {
+ public:
+  IntegerConvolutionFilter(const FilterOptions& options, const ConvolutionDescription& convolution,
+                           const BNNSActivation& activation)
+      : Filter("a convolution filter", options),
+        convolution_(convolution),
+        constants_(options, activation, convolution.out.size[2], 1),
+        problem_{.geometry = convolution.geometry,
+                 .weights = map_weights(convolution.weights, false),
+                 .bias = convolution.has_bias ? collapsed(convolution.bias.view) : View()},
+        use_client_pointer_(options.use_client_pointer) {
+    if (use_client_pointer_) return;
+    copy(options, problem_.weights.view, weights_);
+    if (convolution.has_bias) copy(options, problem_.bias, bias_);
+  }
+
+  void apply(const ForwardArgs& args) override;
+  void apply_backward(const BackwardArgs&) override {
+    fail("activation is ", convolution_.activation->name, "; it has no gradient");
+  }
+
+ private:
+  static void copy(const FilterOptions& options, View& view, Array<char>& to) {
+    to = Array<char>(options.memory, div_up(view.span * find_type(view.type)->bits, 8));
+    std::copy_n(static_cast<const char*>(view.data), to.size(), to.data());
+    view.data = to.data();
+  }
+
+  ConvolutionDescription convolution_;
+  IntegerConstants constants_;
+  IntegerConvolution problem_;
+  Array<char> weights_, bias_;
+  bool use_client_pointer_;
+};
+
+void IntegerConvolutionFilter::apply(const ForwardArgs& args) {
+  if (args.batch == 0) return;
+  const ImageBatch in = {.one = convolution_.in.view, .data = args.in, .stride = args.in_stride};
+  const ImageBatch out = {
+      .one = convolution_.out.view, .data = args.out, .stride = args.out_stride};
+  require_forward(args, convolution_, use_client_pointer_);
+  run_integer_convolution(problem_, constants_.function(), threads(), args.batch, in, out);
+}
+
+}  // namespace
+
+BNNSFilter make_integer_convolution_filter(const FilterOptions& options,
+                                           const ConvolutionDescription& convolution,
+                                           const BNNSActivation& activation) {
+  return make_filter<IntegerConvolutionFilter>(options, convolution, activation);
+}
+
+}  // namespace bnns::impl
