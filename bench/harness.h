@@ -20,7 +20,8 @@ struct Options {
   int reps = 11;
   double sample_seconds = 4e-3;
   std::vector<std::string> only;
-  std::string json;
+  std::string json, markdown;
+  std::string command;  // as it was typed
   bool quick = false;
   bool check_only = false;
 };

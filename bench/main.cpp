@@ -15,14 +15,15 @@ namespace bench {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: openbnns_bench [--threads N] [--reps N] [--only LIST] [--json FILE] [--quick]\n"
-    "                      [--check-only]\n"
+    "usage: openbnns_bench [--threads N] [--reps N] [--only LIST] [--json FILE]\n"
+    "                      [--markdown FILE] [--quick] [--check-only]\n"
     "  --threads N    threads of everybody (1)\n"
     "  --reps N       rounds, each one sample of everybody (11)\n"
     "  --only LIST    comma-separated families (latency, fc, gemm, activation, loss,\n"
     "                 normalization, optimizer, pooling) or parts of\n"
     "                 family/workload/operation, e.g. fc/b32, /fwd\n"
     "  --json FILE    also write the results to FILE\n"
+    "  --markdown FILE  also write the summary to FILE, as a Markdown table\n"
     "  --quick        small workloads, 3 rounds\n"
     "  --check-only   compare the results, time nothing; fails if one differs\n";
 
@@ -35,8 +36,13 @@ int number(const std::string& option, const char* text) {
   return int(value);
 }
 
+std::string for_shell(const std::string& word) {
+  return word.find_first_of(" <>&;|*?$") == word.npos ? word : "'" + word + "'";
+}
+
 Options parse(int argc, char** argv) {
   Options o;
+  for (int i = 0; i < argc; ++i) o.command += (i == 0 ? "" : " ") + for_shell(argv[i]);
   bool reps_given = false;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -54,6 +60,8 @@ Options parse(int argc, char** argv) {
       for (std::string item; std::getline(list, item, ',');) o.only.push_back(item);
     } else if (option == "--json") {
       o.json = value();
+    } else if (option == "--markdown") {
+      o.markdown = value();
     } else if (option == "--quick") {
       o.quick = true;
     } else if (option == "--check-only") {
@@ -145,6 +153,8 @@ int run_all(const Options& options) {
     run(w, options, context.bandwidth, peers, outcome);
   if (!options.check_only) print_summary(outcome.rows);
   if (!options.check_only && !options.json.empty()) write_json(options.json, context, outcome.rows);
+  if (!options.check_only && !options.markdown.empty())
+    write_markdown(options.markdown, context, outcome.rows);
   std::printf("%d results compared, %d wrong\n", outcome.compared, outcome.wrong);
   return outcome.wrong == 0 && outcome.compared > 0 ? 0 : 1;
 }

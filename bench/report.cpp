@@ -82,6 +82,14 @@ void write_result(std::FILE* f, const Measured& row, const Timing& t, bool last)
   std::fprintf(f, "}%s\n", last ? "" : ",");
 }
 
+using File = std::unique_ptr<std::FILE, Close>;
+
+File create(const std::string& name) {
+  File file(std::fopen(name.c_str(), "w"));
+  if (file == nullptr) throw std::runtime_error("cannot write " + name);
+  return file;
+}
+
 void write_row(std::FILE* f, const Measured& row, const Options& options, bool last) {
   std::fprintf(f,
                "    {\"family\": %s, \"workload\": %s, \"op\": %s, \"threads\": %d, "
@@ -157,8 +165,7 @@ void print_summary(const std::vector<Measured>& rows) {
 }
 
 void write_json(const std::string& file, const Context& c, const std::vector<Measured>& rows) {
-  const std::unique_ptr<std::FILE, Close> out(std::fopen(file.c_str(), "w"));
-  if (out == nullptr) throw std::runtime_error("cannot write " + file);
+  const File out = create(file);
   std::FILE* f = out.get();
   std::fprintf(f, "{\n  \"cpu\": %s, \"vector_bits\": %d, \"threads\": %d, \"reps\": %d,\n",
                quoted(cpu_name()).c_str(), vector_bits(), c.options->threads, c.options->reps);
@@ -171,6 +178,32 @@ void write_json(const std::string& file, const Context& c, const std::vector<Mea
   std::fprintf(f, "],\n  \"rows\": [\n");
   for (const Measured& row : rows) write_row(f, row, *c.options, &row == &rows.back());
   std::fprintf(f, "  ]\n}\n");
+}
+
+void write_markdown(const std::string& file, const Context& c, const std::vector<Measured>& rows) {
+  const File out = create(file);
+  std::FILE* f = out.get();
+  std::fprintf(f, "    %s\n\n%s, %d-bit vectors, %d thread%s, median of %d rounds.\n\n",
+               c.options->command.c_str(), cpu_name().c_str(), vector_bits(), c.options->threads,
+               c.options->threads == 1 ? "" : "s", c.options->reps);
+  for (const std::string& p : c.peers) std::fprintf(f, "* %s\n", p.c_str());
+  for (const std::string& s : c.settings) std::fprintf(f, "* %s\n", s.c_str());
+  std::fprintf(f,
+               "\n| workload | pass | ours | %% of roofline | best peer | time | %% of roofline | "
+               "best peer / ours |\n|---|---|---:|---:|---|---:|---:|---:|\n");
+  for (const Measured& row : rows) {
+    const Timing *us = ours(row), *best = best_peer(row);
+    if (us == nullptr) continue;
+    std::fprintf(f, "| %s %s | %s | %s | %.0f | ", row.family.c_str(), row.workload.c_str(),
+                 row.op.c_str(), duration(us->median).c_str(), 100 * us->roofline);
+    if (best == nullptr) {
+      std::fprintf(f, "- | - | - | - |\n");
+    } else {
+      std::fprintf(f, "%s | %s | %.0f | %.2f%s |\n", best->who.c_str(),
+                   duration(best->median).c_str(), 100 * best->roofline, best->median / us->median,
+                   mostly_disturbed(*us) || mostly_disturbed(*best) ? " (disturbed)" : "");
+    }
+  }
 }
 
 }  // namespace bench

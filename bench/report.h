@@ -1,4 +1,4 @@
-// The table people read and the JSON file that compare.py reads.
+// The table people read, the same as Markdown, and the JSON file that compare.py reads.
 #pragma once
 
 #include <string>
@@ -20,5 +20,7 @@ void print_context(const Context& context);
 void print_row(const Measured& row);
 void print_summary(const std::vector<Measured>& rows);
 void write_json(const std::string& file, const Context& context, const std::vector<Measured>& rows);
+void write_markdown(const std::string& file, const Context& context,
+                    const std::vector<Measured>& rows);
 
 }  // namespace bench

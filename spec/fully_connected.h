@@ -215,6 +215,9 @@ inline void add_fully_connected_fused(Suite& suite) {
     Case c = fully_connected_case({19, 13, 3}, BNNSDataLayoutRowMajorMatrix, true, row);
     keep_types(c, {"f32", "f16_f32", "bf16", "i8"});
     suite.cases.push_back(c);
+    Case single = fully_connected_case({43, 13, 1}, BNNSDataLayoutRowMajorMatrix, true, row);
+    keep_types(single, {"f32"});
+    suite.cases.push_back(single);
     Case small = fully_connected_case({4, 3, 2}, BNNSDataLayoutRowMajorMatrix, true, row);
     keep_types(small, {"f32"});
     small.gradient = true;

@@ -7,81 +7,13 @@
 #include "core/descriptor.h"
 #include "core/filter.h"
 #include "layers/activation.h"
+#include "layers/fully_connected_problem.h"
 #include "layers/integer_constants.h"
 #include "ops/fully_connected.h"
 #include "ops/integer_fully_connected.h"
 
 namespace bnns::impl {
 namespace {
-
-struct Problem {
-  const ActivationRow* activation;
-  Descriptor in, out, weights, bias;
-  bool has_bias;
-
-  bool integer() const { return activation->kind == ActivationClass::kInteger; }
-};
-
-void require_number(const Descriptor& d, const char* field) {
-  const bool number = d.type->kind == TypeClass::kFloat ||
-                      (d.type->is_integer() && d.type->bits >= 8 && d.type->bits <= 32);
-  require(number, field, ".data_type is ", d.type->name,
-          "; a fully connected layer takes floating-point types and integers of 8 to 32 bits");
-  require_plain_layout(d, field);
-}
-
-void check_weights(const Problem& p) {
-  const Descriptor& w = p.weights;
-  if (w.layout->opaque) fail_unsupported("w_desc.layout is ", w.layout->name, "; not implemented");
-  require(w.rank() == 2 && !w.layout->packed32, "w_desc.layout is ", w.layout->name,
-          "; it must be a two-dimensional layout");
-  require(w.type->kind != TypeClass::kBoolean && w.type->bits <= 32, "w_desc.data_type is ",
-          w.type->name, "; weights are floating-point, indexed or integers of at most 32 bits");
-  require(w.logical_extent(0) == p.out.view.count, "w_desc has ", w.logical_extent(0),
-          " rows, o_desc has ", p.out.view.count, " elements; they must be equal");
-  require(w.logical_extent(1) == p.in.view.count, "w_desc has ", w.logical_extent(1),
-          " columns, i_desc has ", p.in.view.count, " elements; they must be equal");
-  require_data(w.view.data, w.view.type, "w_desc.data");
-}
-
-void check_bias(const Problem& p) {
-  if (!p.has_bias) return;
-  require_plain_layout(p.bias, "bias");
-  require(p.bias.type->kind != TypeClass::kBoolean && p.bias.type->bits <= 32, "bias.data_type is ",
-          p.bias.type->name,
-          "; a bias is floating-point, indexed or an integer of at most 32 bits");
-  require(p.bias.view.count == p.out.view.count, "bias has ", p.bias.view.count,
-          " elements, o_desc has ", p.out.view.count, "; they must be equal");
-  require_data(p.bias.view.data, p.bias.view.type, "bias.data");
-}
-
-void check_activation(const Problem& p) {
-  require(p.activation->kind != ActivationClass::kChannel, "activation.function is ",
-          p.activation->name, "; it exists only as an activation filter of its own");
-  if (!p.integer()) return;
-  const bool integers = p.in.type->is_integer() && p.out.type->is_integer() &&
-                        p.weights.type->is_integer() && (!p.has_bias || p.bias.type->is_integer());
-  require(integers, "activation.function is ", p.activation->name, "; i_desc (", p.in.type->name,
-          "), w_desc (", p.weights.type->name, "), o_desc (", p.out.type->name,
-          ") and bias must have integer types");
-}
-
-Problem read(const BNNSLayerParametersFullyConnected* p) {
-  require(p != nullptr, "layer_params is NULL");
-  Problem problem = {.activation = &read_activation(p->activation),
-                     .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
-                     .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
-                     .weights = read_descriptor(p->w_desc, "w_desc", Use::kInput),
-                     .bias = {},
-                     .has_bias = p->bias.data != nullptr};
-  if (problem.has_bias) problem.bias = read_descriptor(p->bias, "bias", Use::kInput);
-  require_number(problem.in, "i_desc");
-  require_number(problem.out, "o_desc");
-  check_weights(problem);
-  check_bias(problem);
-  check_activation(problem);
-  return problem;
-}
 
 // Functions along axes run over the axis of o_desc.size[0]; the output sample is packed.
 SoftmaxAxes output_axes(const Descriptor& out) {
@@ -97,7 +29,8 @@ SoftmaxAxes output_axes(const Descriptor& out) {
   return axes;
 }
 
-FullyConnectedProblem describe_problem(const Problem& p, const BNNSActivation& activation) {
+FullyConnectedProblem describe_problem(const FullyConnectedDescription& p,
+                                       const BNNSActivation& activation) {
   return {.in_size = p.in.view.count,
           .out_size = p.out.view.count,
           .in = p.in.view,
@@ -118,7 +51,7 @@ std::atomic<uint64_t> next_stream{uint64_t{1} << 31};
 
 class FullyConnectedFilter final : public Filter {
  public:
-  FullyConnectedFilter(const FilterOptions& options, const Problem& problem,
+  FullyConnectedFilter(const FilterOptions& options, const FullyConnectedDescription& problem,
                        const BNNSActivation& activation);
 
   void apply(const ForwardArgs& args) override;
@@ -131,29 +64,33 @@ class FullyConnectedFilter final : public Filter {
   }
 
  private:
+  void apply_small(const ForwardArgs& args) const;
   void apply_integer(const ForwardArgs& args);
   void copy_integer_weights(const FilterOptions& options);
   void check_trainable(const BackwardArgs& args, bool want_weights) const;
   void read_gradients(const BackwardArgs& args, Gradients& g) const;
   void read_weights_delta(const BackwardArgs& args, Gradients& g) const;
   void check_overlaps(const BackwardArgs& args, const Gradients& g) const;
+  bool can_train_small() const;
+  bool apply_backward_small(const BackwardArgs& args) const;
 
-  Problem problem_;
+  FullyConnectedDescription problem_;
   FullyConnectedOp op_;
   IntegerConstants constants_;
   IntegerFullyConnected integer_ = {};
   Array<char> integer_weights_, integer_bias_;
   std::atomic<uint64_t> stream_;
-  bool use_client_pointer_;
+  Range client_weights_, client_bias_;  // empty where they were copied
+  bool trains_small_;
 };
 
-FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options, const Problem& problem,
+FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
+                                           const FullyConnectedDescription& problem,
                                            const BNNSActivation& activation)
     : Filter("a fully connected filter", options),
       problem_(problem),
       op_(options.memory, options.threads, describe_problem(problem, activation)),
-      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32),
-      use_client_pointer_(options.use_client_pointer) {
+      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32) {
   const FullyConnectedOp::Weights weights = {.matrix = problem.weights.view,
                                              .out_stride = problem.weights.logical_stride(0),
                                              .in_stride = problem.weights.logical_stride(1),
@@ -174,6 +111,11 @@ FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options, const P
   } else {
     op_.own_weights(weights);
   }
+  if (options.use_client_pointer) {
+    client_weights_ = range_of(problem.weights.view, problem.weights.view.data, 1, 0);
+    if (problem.has_bias) client_bias_ = range_of(problem.bias.view, problem.bias.view.data, 1, 0);
+  }
+  trains_small_ = can_train_small();
 }
 
 void FullyConnectedFilter::copy_integer_weights(const FilterOptions& options) {
@@ -188,6 +130,7 @@ void FullyConnectedFilter::copy_integer_weights(const FilterOptions& options) {
 }
 
 void FullyConnectedFilter::apply(const ForwardArgs& args) {
+  if (args.batch == 1 && op_.small()) return apply_small(args);
   if (args.batch == 0) return;
   const View &in = problem_.in.view, &out = problem_.out.view;
   require_data(args.in, in.type, "in");
@@ -196,12 +139,8 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
   require_batch(out, args.batch, args.out_stride, "out_stride");
   const Range written = range_of(out, args.out, args.batch, args.out_stride);
   require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
-  if (use_client_pointer_) {
-    const View &weights = problem_.weights.view, &bias = problem_.bias.view;
-    require_apart(range_of(weights, weights.data, 1, 0), "w_desc.data", written, "out");
-    if (problem_.has_bias)
-      require_apart(range_of(bias, bias.data, 1, 0), "bias.data", written, "out");
-  }
+  require_apart(client_weights_, "w_desc.data", written, "out");
+  require_apart(client_bias_, "bias.data", written, "out");
   if (problem_.integer()) return apply_integer(args);
   const bool random =
       problem_.activation->uses_alpha && (problem_.activation->kind == ActivationClass::kRandom ||
@@ -210,6 +149,18 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
   const uint64_t stream =
       random ? stream_.fetch_add(args.batch, std::memory_order_relaxed) : uint64_t{0};
   op_.forward(args.batch, {args.in, args.in_stride}, {args.out, args.out_stride}, stream);
+}
+
+void FullyConnectedFilter::apply_small(const ForwardArgs& args) const {
+  require_data(args.in, BNNSDataTypeFloat32, "in");
+  require_data(args.out, BNNSDataTypeFloat32, "out");
+  const auto* x = static_cast<const float*>(args.in);
+  auto* y = static_cast<float*>(args.out);
+  const Range written = range_of(y, problem_.out.view.count);
+  require_apart(range_of(x, problem_.in.view.count), "in", written, "out");
+  require_apart(client_weights_, "w_desc.data", written, "out");
+  require_apart(client_bias_, "bias.data", written, "out");
+  op_.small().forward(x, y);
 }
 
 void FullyConnectedFilter::apply_integer(const ForwardArgs& args) {
@@ -304,9 +255,7 @@ void FullyConnectedFilter::check_overlaps(const BackwardArgs& args, const Gradie
     read[reads++] = {range_of(problem_.in.view, in.data, args.batch, in.stride), "in"};
   if (out.data != nullptr)
     read[reads++] = {range_of(problem_.out.view, out.data, args.batch, out.stride), "out"};
-  const View& weights = problem_.weights.view;
-  if (op_.uses_client_weights() && g.op.dx.wanted())
-    read[reads++] = {range_of(weights, weights.data, 1, 0), "w_desc.data"};
+  if (g.op.dx.wanted()) read[reads++] = {client_weights_, "w_desc.data"};
   for (size_t w = 0; w < writes; ++w) {
     for (size_t r = 0; r < reads; ++r)
       require_apart(written[w].range, written[w].name, read[r].range, read[r].name);
@@ -315,9 +264,64 @@ void FullyConnectedFilter::check_overlaps(const BackwardArgs& args, const Gradie
   }
 }
 
+bool FullyConnectedFilter::can_train_small() const {
+  const View& weights = problem_.weights.view;
+  const bool floats =
+      problem_.in.view.is_float() && problem_.out.view.is_float() && weights.is_float() &&
+      (!problem_.has_bias || (problem_.bias.view.is_float() && problem_.bias.view.is_dense()));
+  return op_.small() && floats && !weights.overlaps && problem_.weights.logical_stride(1) == 1 &&
+         (problem_.activation->function == BNNSActivationFunctionIdentity ||
+          (problem_.activation->from_output && op_.slope_known()));
+}
+
+// A delta that is not wanted, or one that needs no further check.
+bool is_plain(const BNNSNDArrayDescriptor* given, const Descriptor& frozen, SmallDelta& delta) {
+  if (!is_wanted(given)) return true;
+  delta = {.data = static_cast<float*>(given->data),
+           .accumulate = given->flags == BNNSNDArrayFlagBackpropAccumulate};
+  return is_written_like(*given, frozen) && is_aligned(given->data, BNNSDataTypeFloat32) &&
+         (delta.accumulate || given->flags == BNNSNDArrayFlagBackpropSet);
+}
+
+// The gradients of one sample, where nothing is unusual about the arguments. False, and nothing
+// done, where something is: the general way then tells what, or does it.
+bool FullyConnectedFilter::apply_backward_small(const BackwardArgs& args) const {
+  const size_t in_size = problem_.in.view.count, out_size = problem_.out.view.count;
+  const bool identity = problem_.activation->function == BNNSActivationFunctionIdentity;
+  SmallDelta dy;
+  SmallGradients g;
+  if (!is_plain(args.in_delta, problem_.in, g.dx) ||
+      !is_plain(args.weights_delta, problem_.weights, g.dw) ||
+      (is_wanted(args.bias_delta) && !problem_.has_bias) ||
+      !is_plain(args.bias_delta, problem_.bias, g.db) ||
+      !is_plain(args.out_delta, problem_.out, dy) || dy.data == nullptr)
+    return false;
+  g.dy = dy.data;
+  if (g.dw.data != nullptr) g.x = static_cast<const float*>(args.in);
+  if (!identity) g.y = static_cast<const float*>(args.out);
+  if ((g.dw.data != nullptr && g.x == nullptr) || (!identity && g.y == nullptr) ||
+      !is_aligned(g.x, BNNSDataTypeFloat32) || !is_aligned(g.y, BNNSDataTypeFloat32))
+    return false;
+  const Range written[] = {range_of(g.dx.data, in_size),
+                           range_of(g.dw.data, problem_.weights.view.span),
+                           range_of(g.db.data, out_size)};
+  const Range reads[] = {range_of(g.dy, out_size), range_of(g.x, in_size), range_of(g.y, out_size),
+                         client_weights_};
+  bool clash = overlap(written[0], written[1]);  // no branches: |= instead of ||
+  clash |= overlap(written[0], written[2]);
+  clash |= overlap(written[1], written[2]);
+  for (const Range& w : written) {
+    for (const Range& r : reads) clash |= overlap(w, r);
+  }
+  if (clash) return false;
+  op_.small().backward(g);
+  return true;
+}
+
 void FullyConnectedFilter::apply_backward(const BackwardArgs& args) {
   const bool want_weights = is_wanted(args.weights_delta);
   if (!is_wanted(args.in_delta) && !want_weights && !is_wanted(args.bias_delta)) return;
+  if (args.batch == 1 && trains_small_ && apply_backward_small(args)) return;
   check_trainable(args, want_weights);
   if (args.batch == 0) return;
   Gradients gradients;
@@ -335,7 +339,7 @@ void FullyConnectedFilter::reserve(size_t batch, size_t callers) {
 
 BNNSFilter make_fully_connected_filter(const BNNSLayerParametersFullyConnected* parameters,
                                        const BNNSFilterParameters* filter_parameters) {
-  const Problem problem = read(parameters);
+  const FullyConnectedDescription problem = read_fully_connected(parameters);
   return make_filter<FullyConnectedFilter>(FilterOptions(filter_parameters), problem,
                                            parameters->activation);
 }

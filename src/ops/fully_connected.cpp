@@ -71,6 +71,7 @@ void FullyConnectedOp::own_weights(const Weights& weights) {
   }
   ready_ = {.w = {own_matrix_.data(), problem_.in_size, 1}, .bias = own_bias_.data()};
   ready_known_ = true;
+  make_small(weights.out_stride);
   if (own_matrix_.size() < kLeastPacked) return;
   PackedMatrix panels(memory_, *gemm_, GemmSide::kB, problem_.out_size, problem_.in_size);
   panels.pack(*gemm_, threads_, forward_weights(ready_.w));
@@ -85,6 +86,20 @@ void FullyConnectedOp::use_weights(const Weights& weights) {
   ready_known_ = matrix_usable && bias_usable;
   ready_ = {.w = {static_cast<float*>(weights.matrix.data), weights.out_stride, weights.in_stride},
             .bias = static_cast<const float*>(weights.bias.data)};
+  make_small(weights.out_stride);
+}
+
+void FullyConnectedOp::make_small(size_t dw_row) {
+  const bool direct = ready_known_ && in_direct_ && out_direct_ && ready_.w.in_stride == 1 &&
+                      problem_.activation_class == ActivationClass::kElement;
+  if (!direct) return;
+  small_ = SmallFullyConnected({.w = ready_.w.data,
+                                .w_row = ready_.w.out_stride,
+                                .dw_row = dw_row,
+                                .bias = ready_.bias,
+                                .in_size = problem_.in_size,
+                                .out_size = problem_.out_size},
+                               problem_.activation);
 }
 
 FullyConnectedOp::Ready FullyConnectedOp::ready_weights(Scratch& scratch) {

@@ -10,6 +10,7 @@
 #include "core/lease.h"
 #include "ops/activation/activation.h"
 #include "ops/convert.h"
+#include "ops/fully_connected_small.h"
 #include "ops/gemm/gemm.h"
 #include "ops/softmax/softmax.h"
 
@@ -72,6 +73,10 @@ class FullyConnectedOp {
 
   void reserve(size_t batch, size_t callers);
 
+  // Empty unless one sample of contiguous Float32 can go the short way. Gradients of the weights
+  // it writes like `matrix` of Weights, which must have an in_stride of 1 for them.
+  const SmallFullyConnected& small() const { return small_; }
+
   bool uses_client_weights() const { return !own_matrix_; }
   float alpha() const { return problem_.activation.parameters().alpha; }
   bool slope_known() const {
@@ -88,6 +93,7 @@ class FullyConnectedOp {
     const float* bias;
   };
   Ready ready_weights(Scratch& scratch);
+  void make_small(size_t dw_row);
   // The strides ready_weights() will give.
   FullyConnectedMatrix ready_matrix() const {
     return ready_known_ ? ready_.w : FullyConnectedMatrix{nullptr, problem_.in_size, 1};
@@ -126,6 +132,7 @@ class FullyConnectedOp {
   Weights client_ = {};
   Ready ready_ = {};
   bool ready_known_ = false;  // weights are used where they lie: copied, or Float32 of the client
+  SmallFullyConnected small_;
   LeasePool<Scratch> scratch_;
 };
 

@@ -1,0 +1,20 @@
+// The parameters of a fully connected layer, and every check of them.
+#pragma once
+
+#include "core/descriptor.h"
+#include "ops/activation/activation.h"
+#include "openbnns/bnns.h"
+
+namespace bnns::impl {
+
+struct FullyConnectedDescription {
+  const ActivationRow* activation;
+  Descriptor in, out, weights, bias;
+  bool has_bias;
+
+  bool integer() const { return activation->kind == ActivationClass::kInteger; }
+};
+
+FullyConnectedDescription read_fully_connected(const BNNSLayerParametersFullyConnected* parameters);
+
+}  // namespace bnns::impl
