@@ -1,7 +1,8 @@
 // Products that are not packed, with rows of B contiguous along N, see GemmDirect.
 //   axpy: rows of B times single values of A; one pass over B for each pair of rows of C, for few
 //         rows, or for few products a sum (K).
-// Chains of kGemmShortChain products are joined pairwise, passes with a compensated sum.
+// Chains of kGemmShortChain products are joined pairwise, so are up to eight passes; these groups
+// are joined with a compensated sum.
 
 #if defined(OPENBNNS_OPS_GEMM_AXPY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_GEMM_AXPY_INL_H_
@@ -41,8 +42,9 @@ HWY_INLINE void OuterRow(const float* HWY_RESTRICT b, float factor, const GemmTa
   for (; n < n1; ++n) PutOne(c, m, n, factor * b[n]);
 }
 
-// Columns of C whose sums stay in the first-level cache between two passes.
-constexpr size_t kAxpyColumns = 1024;
+// Columns of C that are summed together: long pieces of the rows of B are read, and the sums that
+// most passes touch stay in the first-level cache.
+constexpr size_t kAxpyColumns = 2048;
 
 // Products of a pass over B. More cost fewer passes over the sums, but read more rows at once.
 constexpr size_t kAxpyTerms = 2 * kGemmShortChain;
@@ -107,55 +109,78 @@ HWY_INLINE void AxpyChains(const GemmDirect& p, const float* a, const float* b, 
   }
 }
 
-// Sums of the passes before, hi and lo.
+// Sums of the passes before: partial sums of 1, 2 and 4 passes as in SumTree, and of all groups of
+// eight, hi and lo.
+constexpr size_t kAxpyLevels = 3;
 template <size_t kM>
 struct AxpySums {
-  HWY_ALIGN float hi[kM][kAxpyColumns];
-  HWY_ALIGN float lo[kM][kAxpyColumns];
+  static constexpr size_t kColumns = kAxpyColumns / kM;
+  HWY_ALIGN float level[kAxpyLevels][kM][kColumns];
+  HWY_ALIGN float hi[kM][kColumns];
+  HWY_ALIGN float lo[kM][kColumns];
 };
-
-template <size_t kM, size_t kN>
-HWY_INLINE void AxpyJoin(AxpySums<kM>& store, size_t at, bool first, bool last,
-                         V (&sums)[kM * kN]) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  HWY_UNROLL(2)
-  for (size_t x = 0; x < kM; ++x) {
-    HWY_UNROLL(2)
-    for (size_t y = 0; y < kN; ++y) {
-      float *hi_at = store.hi[x] + at + y * lanes, *lo_at = store.lo[x] + at + y * lanes;
-      V hi = sums[x * kN + y], lo = hn::Zero(d);
-      if (!first) {
-        hi = hn::Load(d, hi_at);
-        lo = hn::Load(d, lo_at);
-        TwoSum(hi, lo, sums[x * kN + y]);
-      }
-      if (last) {
-        sums[x * kN + y] = Total(hi, lo);
-      } else {
-        hn::Store(hi, d, hi_at);
-        hn::Store(lo, d, lo_at);
-      }
-    }
-  }
-}
 
 // One pass over products k0 to k0 + steps.
 struct AxpyStep {
   size_t m, n0;
   size_t k0, steps;
-  bool first, last;
+  size_t pass;
+  bool last;
+
+  size_t leaves() const { return pass % (1 << kAxpyLevels); }
+  bool first_group() const { return pass >> kAxpyLevels == 0; }
 };
+
+template <size_t kM, size_t kN, class Function>
+HWY_INLINE void AxpyEach(Function f) {
+  HWY_UNROLL(2)
+  for (size_t x = 0; x < kM; ++x) {
+    HWY_UNROLL(4)
+    for (size_t y = 0; y < kN; ++y) f(x, y * hn::Lanes(D()), x * kN + y);
+  }
+}
+
+// Adds what the passes before left, or leaves the sums to those that follow. `leaves` is that of
+// the step; where it is known to the compiler, so are the levels.
+template <size_t kM, size_t kN>
+HWY_INLINE void AxpyJoin(AxpySums<kM>& store, size_t at, const AxpyStep& s, size_t leaves,
+                         V (&sums)[kM * kN]) {
+  const D d;
+  size_t level = 0;
+  for (size_t rest = leaves; s.last ? rest != 0 : (rest & 1) != 0; rest >>= 1, ++level) {
+    if ((rest & 1) == 0) continue;
+    AxpyEach<kM, kN>([&](size_t x, size_t y, size_t i) HWY_ATTR {
+      sums[i] = hn::Add(sums[i], hn::Load(d, store.level[level][x] + at + y));
+    });
+  }
+  if (!s.last && level < kAxpyLevels) {
+    return AxpyEach<kM, kN>([&](size_t x, size_t y, size_t i) HWY_ATTR {
+      hn::Store(sums[i], d, store.level[level][x] + at + y);
+    });
+  }
+  if (s.last && s.first_group()) return;
+  AxpyEach<kM, kN>([&](size_t x, size_t y, size_t i) HWY_ATTR {
+    float *hi_at = store.hi[x] + at + y, *lo_at = store.lo[x] + at + y;
+    V hi = sums[i], lo = hn::Zero(d);
+    if (!s.first_group()) {
+      hi = hn::Load(d, hi_at);
+      lo = hn::Load(d, lo_at);
+      TwoSum(hi, lo, sums[i]);
+    }
+    sums[i] = Total(hi, lo);
+    if (s.last) return;
+    hn::Store(hi, d, hi_at);
+    hn::Store(lo, d, lo_at);
+  });
+}
 
 template <size_t kM, size_t kN>
 HWY_INLINE void AxpyPut(const GemmTarget& c, const AxpyStep& s, size_t n, AxpySums<kM>& store,
                         V (&sums)[kM * kN]) {
-  if (!s.first || !s.last) AxpyJoin<kM, kN>(store, n - s.n0, s.first, s.last, sums);
+  AxpyJoin<kM, kN>(store, n - s.n0, s, s.leaves(), sums);
   if (!s.last) return;
-  HWY_UNROLL(2)
-  for (size_t x = 0; x < kM; ++x) HWY_UNROLL(2)
-  for (size_t y = 0; y < kN; ++y)
-    PutVector(D(), c, s.m + x, n + y * hn::Lanes(D()), sums[x * kN + y]);
+  AxpyEach<kM, kN>([&](size_t x, size_t y, size_t i)
+                       HWY_ATTR { PutVector(D(), c, s.m + x, n + y, sums[i]); });
 }
 
 template <size_t kM, size_t kN>
@@ -167,36 +192,53 @@ HWY_INLINE void AxpyColumns(const GemmDirect& p, const GemmTarget& c, const Axpy
   AxpyPut<kM, kN>(c, s, n, store, sums);
 }
 
-// A whole pass of one row with its factors in registers: B is all that is loaded. Returns the end
-// of the columns done.
-HWY_INLINE size_t AxpyPass(const GemmDirect& p, const GemmTarget& c, const AxpyStep& s, size_t n1,
-                           AxpySums<1>& store) {
+// A whole pass of one row with its factors in registers: B is all that is loaded, two cache lines
+// of a row at once. Returns the end of the columns done.
+template <bool kLast, size_t kLeaves>
+HWY_INLINE size_t AxpyPass(const GemmDirect& p, const GemmTarget& c, const AxpyStep& given,
+                           size_t n1, AxpySums<1>& store) {
   const D d;
   const size_t lanes = hn::Lanes(d);
+  constexpr size_t kN = 4;
+  AxpyStep s = given;
+  s.last = kLast;
   const float* a = p.a + s.m * p.a_row + s.k0 * p.a_k;
   V factor[kAxpyTerms];
   HWY_UNROLL(8)
   for (size_t k = 0; k < kAxpyTerms; ++k) factor[k] = hn::Set(d, a[k * p.a_k]);
   size_t n = s.n0;
-  for (; n + 2 * lanes <= n1; n += 2 * lanes) {
+  for (; n + kN * lanes <= n1; n += kN * lanes) {
     const float* b = p.b + s.k0 * p.b_row + n;
-    V sums[2], right[2];
-    HWY_UNROLL(2)
-    for (size_t y = 0; y < 2; ++y) {
-      const float* at = b + y * lanes;
-      sums[y] = hn::Mul(factor[0], hn::LoadU(d, at));
-      right[y] = hn::Mul(factor[kGemmShortChain], hn::LoadU(d, at + kGemmShortChain * p.b_row));
+    V sums[kN], right[kN];
+    HWY_UNROLL(8)
+    for (size_t k = 0; k < kAxpyTerms; ++k) {
       HWY_UNROLL(4)
-      for (size_t k = 1; k < kGemmShortChain; ++k) {
-        const size_t other = k + kGemmShortChain;
-        sums[y] = hn::MulAdd(factor[k], hn::LoadU(d, at + k * p.b_row), sums[y]);
-        right[y] = hn::MulAdd(factor[other], hn::LoadU(d, at + other * p.b_row), right[y]);
+      for (size_t y = 0; y < kN; ++y) {
+        V& sum = k < kGemmShortChain ? sums[y] : right[y];
+        const V row = hn::LoadU(d, b + k * p.b_row + y * lanes);
+        sum = k % kGemmShortChain == 0 ? hn::Mul(factor[k], row) : hn::MulAdd(factor[k], row, sum);
       }
-      sums[y] = hn::Add(sums[y], right[y]);
     }
-    AxpyPut<1, 2>(c, s, n, store, sums);
+    HWY_UNROLL(4)
+    for (size_t y = 0; y < kN; ++y) sums[y] = hn::Add(sums[y], right[y]);
+    if constexpr (kLast) {
+      AxpyPut<1, kN>(c, s, n, store, sums);
+    } else {
+      AxpyJoin<1, kN>(store, n - s.n0, s, kLeaves, sums);
+    }
   }
   return n;
+}
+
+// The levels that are joined follow from the ones at the end of `leaves`.
+HWY_INLINE size_t AxpyFullPass(const GemmDirect& p, const GemmTarget& c, const AxpyStep& s,
+                               size_t n1, AxpySums<1>& store) {
+  const size_t leaves = s.leaves();
+  if (s.last) return AxpyPass<true, 0>(p, c, s, n1, store);
+  if ((leaves & 1) == 0) return AxpyPass<false, 0>(p, c, s, n1, store);
+  if ((leaves & 2) == 0) return AxpyPass<false, 1>(p, c, s, n1, store);
+  if ((leaves & 4) == 0) return AxpyPass<false, 3>(p, c, s, n1, store);
+  return AxpyPass<false, 7>(p, c, s, n1, store);
 }
 
 // Fewer columns than a vector: those of B through a buffer filled up with zeros, those of C through
@@ -211,7 +253,7 @@ HWY_INLINE void AxpyTail(const GemmDirect& p, const GemmTarget& c, const AxpySte
     std::memcpy(padded + k * lanes, p.b + (s.k0 + k) * p.b_row + n, columns * sizeof(float));
   V sums[kM];
   AxpyChains<kM, 1>(p, p.a + s.m * p.a_row + s.k0 * p.a_k, padded, lanes, s.steps, sums);
-  if (!s.first || !s.last) AxpyJoin<kM, 1>(store, n - s.n0, s.first, s.last, sums);
+  AxpyJoin<kM, 1>(store, n - s.n0, s, s.leaves(), sums);
   for (size_t x = 0; s.last && x < kM; ++x) {
     hn::Store(sums[x], d, padded);
     for (size_t y = 0; y < columns; ++y) PutOne(c, s.m + x, n + y, padded[y]);
@@ -224,11 +266,15 @@ HWY_INLINE void AxpyRows(const GemmDirect& p, const GemmTarget& c, size_t m, siz
   AxpySums<kM> store;
   for (size_t k0 = 0; k0 < p.k; k0 += kAxpyTerms) {
     const size_t steps = std::min(kAxpyTerms, p.k - k0);
-    const AxpyStep s = {
-        .m = m, .n0 = n0, .k0 = k0, .steps = steps, .first = k0 == 0, .last = k0 + steps == p.k};
+    const AxpyStep s = {.m = m,
+                        .n0 = n0,
+                        .k0 = k0,
+                        .steps = steps,
+                        .pass = k0 / kAxpyTerms,
+                        .last = k0 + steps == p.k};
     size_t n = n0;
     if constexpr (kM == 1) {
-      if (steps == kAxpyTerms) n = AxpyPass(p, c, s, n1, store);
+      if (steps == kAxpyTerms) n = AxpyFullPass(p, c, s, n1, store);
     }
     for (; n + 2 * lanes <= n1; n += 2 * lanes) AxpyColumns<kM, 2>(p, c, s, n, store);
     for (; n + lanes <= n1; n += lanes) AxpyColumns<kM, 1>(p, c, s, n, store);
@@ -244,12 +290,15 @@ HWY_INLINE void Axpy(const GemmDirect& given, const GemmTarget& target, size_t m
     for (size_t m = m0; m < m1; ++m) OuterRow(p.b, p.a[m * p.a_row], c, m, n0, n1);
     return;
   }
-  for (size_t n = n0; n < n1; n += kAxpyColumns) {
-    const size_t end = std::min(n1, n + kAxpyColumns);
-    size_t m = m0;
-    for (; m + 2 <= m1; m += 2) AxpyRows<2>(p, c, m, n, end);
-    for (; m < m1; ++m) AxpyRows<1>(p, c, m, n, end);
-  }
+  size_t m = m0;
+  const auto rows = [&]<size_t kM>() HWY_ATTR {
+    for (; m + kM <= m1; m += kM) {
+      for (size_t n = n0; n < n1; n += AxpySums<kM>::kColumns)
+        AxpyRows<kM>(p, c, m, n, std::min(n1, n + AxpySums<kM>::kColumns));
+    }
+  };
+  rows.template operator()<2>();
+  rows.template operator()<1>();
 }
 
 }  // namespace gemm

@@ -61,20 +61,20 @@ struct GemmOperand {
 enum class GemmSide { kA, kB };
 
 // Where panels of one operand lie: blocks of depth one after the other, in a block panel by panel.
-// Rows of A are shared out evenly (32 rows at mr = 6: 6, 5, 5, 6, 5, 5), columns of B fill panels.
+// Rows of A are shared out evenly (32 rows at mr = 6: 6, 6, 5, 5, 5, 5), columns of B fill panels.
 struct GemmPanels {
   float* data = nullptr;
   size_t lines = 0;  // rows of A or columns of B
   size_t depth = 0;
   size_t width = 0;  // mr or nr
   size_t panels = 0;
-  bool even = false;
+  size_t least = 0, longer = 0;  // lines of a panel; so many panels have one more
 
   GemmPanels() = default;
   GemmPanels(float* to, const GemmKernels& kernels, GemmSide side, size_t n_lines, size_t n_depth);
   size_t size() const { return panels * width * depth; }
   size_t first(size_t panel) const {
-    return even ? panel * lines / panels : std::min(lines, panel * width);
+    return std::min(lines, panel * least + std::min(panel, longer));
   }
   size_t count(size_t panel) const { return first(panel + 1) - first(panel); }
   // k0 is a multiple of kGemmDepth.

@@ -18,7 +18,7 @@ constexpr size_t kSlab = size_t{1} << 20;
 constexpr size_t kBlock = size_t{1} << 18, kSmallBlock = size_t{1} << 16;
 constexpr size_t kBlockLines = 240, kLeastBlockLines = 96, kLeastSmallLines = 32;
 constexpr size_t kLittleShared = size_t{1} << 16;
-constexpr size_t kSlabDepth = 8 * kGemmDepth;
+constexpr size_t kSlabDepth = 4 * kGemmDepth;
 // Grains of one product: enough for the threads of a large machine to share them out.
 constexpr size_t kGrains = 16, kLeastGrains = 8;
 constexpr size_t kGroupRows = 120, kGroupColumns = 64;
@@ -189,7 +189,8 @@ GemmPanels::GemmPanels(float* to, const GemmKernels& kernels, GemmSide side, siz
       depth(n_depth),
       width(side == GemmSide::kA ? kernels.mr : kernels.nr),
       panels(div_up(n_lines, width)),
-      even(side == GemmSide::kA) {}
+      least(side == GemmSide::kA ? n_lines / std::max<size_t>(1, panels) : width),
+      longer(side == GemmSide::kA ? n_lines - panels * least : 0) {}
 
 PackedMatrix::PackedMatrix(const Memory& memory, const GemmKernels& kernels, GemmSide side,
                            size_t lines, size_t depth)

@@ -33,7 +33,7 @@ constexpr size_t kRows = 6;
 #endif
 constexpr size_t kVectors = 2;
 constexpr size_t kColumns = kVectors * hn::MaxLanes(D());
-constexpr size_t kLevels = 4;
+constexpr size_t kLevels = 5;
 static_assert(kGemmDepth <= kGemmChain << kLevels);
 
 // Products of depth k, set or added.
@@ -137,15 +137,42 @@ HWY_INLINE void StoreTile(const V (&sums)[kM * kN], float* to, size_t row) {
   }
 }
 
+// A whole tile from registers to C.
+template <size_t kM, size_t kN>
+HWY_INLINE void PutTile(const GemmTarget& c, V (&sums)[kM * kN]) {
+  const D d;
+  const auto each = [&](auto change) HWY_ATTR {
+    HWY_UNROLL(16)
+    for (size_t x = 0; x < kM; ++x) {
+      HWY_UNROLL(2)
+      for (size_t y = 0; y < kN; ++y)
+        sums[x * kN + y] = change(sums[x * kN + y], x, y * hn::Lanes(d));
+    }
+  };
+  if (c.alpha != 1)
+    each([&](V sum, size_t, size_t) HWY_ATTR { return hn::Mul(hn::Set(d, c.alpha), sum); });
+  if (c.column_bias != nullptr) {
+    each([&](V sum, size_t, size_t n)
+             HWY_ATTR { return hn::Add(sum, hn::LoadU(d, c.column_bias + n)); });
+  }
+  if (c.row_bias != nullptr) {
+    each([&](V sum, size_t m, size_t) HWY_ATTR { return hn::Add(sum, hn::Set(d, c.row_bias[m])); });
+  }
+  if (c.accumulate) {
+    each([&](V sum, size_t m, size_t n) HWY_ATTR {
+      return hn::Add(hn::Mul(hn::Set(d, c.beta), hn::LoadU(d, c.data + m * c.row + n)), sum);
+    });
+  }
+  StoreTile<kM, kN>(sums, c.data, c.row);
+}
+
 template <size_t kM, size_t kN>
 void TileOf(const GemmTileJob& job) {
+  const GemmTarget& c = job.c;
   V sums[kM * kN];
   Product<kM, kN>(job, sums);
-  const GemmTarget& c = job.c;
   const bool joined = job.sum_in != nullptr || job.sum_out != nullptr;
-  const bool plain = !joined && !c.accumulate && c.column_bias == nullptr &&
-                     c.row_bias == nullptr && c.alpha == 1 && job.columns == kN * hn::Lanes(D());
-  if (plain) return StoreTile<kM, kN>(sums, c.data, c.row);
+  if (!joined && job.columns == kN * hn::Lanes(D())) return PutTile<kM, kN>(c, sums);
   HWY_ALIGN float values[kRows * kColumns];
   StoreTile<kM, kN>(sums, values, kColumns);
   if (joined) Join(job, values);
