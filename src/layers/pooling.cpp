@@ -53,7 +53,7 @@ class PoolingFilter final : public Filter {
   PoolingIndices read_indices(const void* data, BNNSDataType type, size_t stride,
                               size_t batch) const;
   View index_view(const PoolingIndices& indices) const;
-  void require_inside(const PoolingIndices& indices, size_t batch) const;
+  void require_inside(PoolingIndices& indices, size_t batch) const;
   void check_trainable(const PoolingBackwardArgs& args, bool want_x) const;
   PoolingOp::Gradients read_gradients(const PoolingBackwardArgs& args, bool want_x,
                                       bool want_b) const;
@@ -101,8 +101,11 @@ View PoolingFilter::index_view(const PoolingIndices& indices) const {
   return view;
 }
 
-void PoolingFilter::require_inside(const PoolingIndices& indices, size_t batch) const {
-  if (indices.data == nullptr || op_.are_inside(batch, indices)) return;
+void PoolingFilter::require_inside(PoolingIndices& indices, size_t batch) const {
+  if (indices.data == nullptr) return;
+  const PoolingIndexRange range = op_.range_of_indices(batch, indices);
+  indices.in_strips = range == PoolingIndexRange::kStrip;
+  if (range != PoolingIndexRange::kOutside) return;
   const Descriptor& cells = un_max() ? parameters_.out : parameters_.in;
   fail("indices has one that is not below ", parameters_.problem.cells(), ", the elements of a ",
        "plane of ", describe(cells), "; all must be inside");
@@ -119,7 +122,7 @@ void PoolingFilter::apply_pooling(const PoolingForwardArgs& args) {
   require_batch(in, a.batch, a.in_stride, "in_stride");
   require_batch(out, a.batch, a.out_stride, "out_stride");
   require(!un_max() || args.indices != nullptr, "indices is NULL; UnMax needs them");
-  const PoolingIndices indices =
+  PoolingIndices indices =
       read_indices(args.indices, args.indices_type, args.indices_stride, a.batch);
   const Range written = range_of(out, a.out, a.batch, a.out_stride);
   const Range read = range_of(in, a.in, a.batch, a.in_stride);
@@ -240,7 +243,7 @@ void PoolingFilter::apply_pooling_backward(const PoolingBackwardArgs& args) {
   if (!want_x && !want_b) return;
   check_trainable(args, want_x);
   if (a.batch == 0) return;
-  const PoolingOp::Gradients gradients = read_gradients(args, want_x, want_b);
+  PoolingOp::Gradients gradients = read_gradients(args, want_x, want_b);
   check_overlaps(a.batch, gradients);
   require_inside(gradients.indices, a.batch);
   op_.backward(a.batch, gradients);

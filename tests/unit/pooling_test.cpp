@@ -187,6 +187,23 @@ TEST(Pooling, IndicesAreBelieved) {
   }
 }
 
+TEST(Pooling, IndicesFarFromTheirWindowsAreBelieved) {
+  // A plane large enough to be cleared in several steps, all of them before the last cell.
+  const Filter filter = make(BNNSPoolingFunctionMax, {40, 40, 38, 38, 3, 1});
+  const size_t windows = 38 * 38, last = 40 * 40 - 1;
+  Floats dy(windows, 1), dx(last + 1, 10), expected(last + 1, 0);
+  BNNSNDArrayDescriptor in_delta = image_of(40, 40, 1, dx.data());
+  BNNSNDArrayDescriptor out_delta = image_of(38, 38, 1, dy.data());
+  Indices indices(windows, last);
+  indices.back() = 0;
+  ASSERT_EQ(BNNSPoolingFilterApplyBackwardBatch(filter.get(), 1, nullptr, 0, &in_delta, 0, nullptr,
+                                                0, &out_delta, 0, nullptr, indices.data(), 0),
+            0);
+  expected[last] = static_cast<float>(windows - 1);
+  expected[0] = 1;
+  EXPECT_EQ(dx, expected);
+}
+
 TEST(Pooling, GradientsInAnotherLayout) {
   const Filter filter = make(BNNSPoolingFunctionAverage, {4, 2, 2, 1, 2, 2});
   Floats dy = {4, 8}, dx(16, 7);

@@ -186,12 +186,15 @@ void sum_channels(const ConvolutionContext& context, size_t batch, const RowRead
   const View& one = g.one();
   const View to = collapsed(db);
   const double cost = 0.2 * static_cast<double>(one.count) * static_cast<double>(batch);
+  // Rows that follow each other are one row.
+  const bool is_plane = g.is_direct() && one.stride[1] == one.extent[0] * one.stride[0];
+  const size_t rows = is_plane ? 1 : one.extent[1], values = one.extent[0] * one.extent[1] / rows;
   parallel_for(useful_threads(context.threads, cost), one.extent[2], [&](size_t c, size_t worker) {
     double sum = 0;
     for (size_t n = 0; n < batch; ++n) {
-      for (size_t y = 0; y < one.extent[1]; ++y) {
+      for (size_t y = 0; y < rows; ++y) {
         const Row row = g.read(n, c, y, work.of(worker));
-        sum += context.kernels.sum(row.data, row.step, one.extent[0]);
+        sum += context.kernels.sum(row.data, row.step, values);
       }
     }
     float& value = static_cast<float*>(to.data)[Walker(to, c).offset()];

@@ -2,7 +2,7 @@
 //   products   out(m, i, j) (+)= bias(m) + sum over k of panel(k, m) * x(offset[k] + i, j)
 //   dots       sums(n, m) += sum over i, j of a(m, i, j) * x(offset[n] + i, j)
 //   outer      the same from a transposed, lanes along m
-// Sums of products are cut into blocks of kDepthBlock terms, each started from zero.
+// Sums of products are cut into blocks of at most kDepthBlock terms, each started from zero.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,9 @@ constexpr size_t kOuterVectors = 3;
 struct ConvolutionProducts {
   const float* x;
   size_t x_row;
-  size_t x_plane;  // packed kernel: if not 0, term k lies at k * x_plane instead of offset[k]
+  size_t x_plane;  // packed kernel: if not 0, term k lies at k * x_plane instead of offset[k],
+  float* room;     // and the columns of several tiles are packed here
+  size_t room_floats;
   const int32_t* offset;
   size_t depth;
   const float* panels;  // of channel 0; `channels` of them are used
@@ -88,6 +90,7 @@ struct ConvolutionKernels {
   void (*copy)(const ConvolutionCopy& block);
   ProductsKernel products;         // few output channels
   ProductsKernel packed_products;  // many
+  ProductsKernel grid_products;    // one, and jobs that are a grid
   DotsKernel dots;
   OuterKernels many;  // in place of dots, for many channels
   double (*sum)(const float* row, size_t step, size_t n);
@@ -96,6 +99,7 @@ struct ConvolutionKernels {
 // Each kernel file exports its own; together they are the table of the chosen target.
 ProductsKernel convolution_products();
 ProductsKernel convolution_packed_products();
+ProductsKernel convolution_grid_products();
 OuterKernels convolution_outer();
 DotsKernel convolution_dots();
 ConvolutionKernels convolution_kernels();

@@ -14,24 +14,31 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
 
-HWY_INLINE void Zeros(float* to, size_t n) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Zero(d), d, to + i);
-  for (; i < n; ++i) to[i] = 0;
-}
+constexpr size_t kSumBlock = 2048;
 
-HWY_INLINE void Copy(const float* from, float* to, size_t n) {
+// Zeros in [0, low) and [high, n), then the values. What a vector of zeros has too much is written
+// over.
+HWY_INLINE void PaddedRow(const float* from, float* to, size_t low, size_t high, size_t n) {
   const D d;
-  const size_t lanes = hn::Lanes(d);
+  const size_t lanes = hn::Lanes(d), count = high - low;
   if (n < lanes) {
-    for (size_t i = 0; i < n; ++i) to[i] = from[i];
+    for (size_t i = 0; i < n; ++i) to[i] = i >= low && i < high ? from[i - low] : 0;
     return;
   }
-  for (size_t i = 0; i + lanes < n; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-  hn::StoreU(hn::LoadU(d, from + n - lanes), d, to + n - lanes);
+  for (size_t i = 0; i < low; i += lanes) hn::StoreU(hn::Zero(d), d, to + std::min(i, n - lanes));
+  for (size_t i = n; i > high;) {
+    i -= std::min(i, lanes);
+    hn::StoreU(hn::Zero(d), d, to + i);
+  }
+  to += low;
+  if (count < lanes) {
+    for (size_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  for (size_t i = 0; i + lanes < count; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  hn::StoreU(hn::LoadU(d, from + count - lanes), d, to + count - lanes);
 }
 
 void CopyRows(const ConvolutionCopy& b) {
@@ -46,26 +53,30 @@ void CopyRows(const ConvolutionCopy& b) {
   for (size_t i = 0; i < b.rows; ++i) {
     const float* from = first + i * b.from_row;
     float* to = b.to + i * b.pitch;
-    Zeros(to, low);
-    Zeros(to + high, n - high);
     if (stride == 1) {
-      Copy(from, to + low, high - low);
-    } else {
-      for (size_t j = low; j < high; ++j) to[j] = from[(j - low) * stride];
+      PaddedRow(from, to, low, high, n);
+      continue;
     }
+    std::fill_n(to, low, 0.0f);
+    std::fill_n(to + high, n - high, 0.0f);
+    for (size_t j = low; j < high; ++j) to[j] = from[(j - low) * stride];
   }
 }
 
+// In four vectors, joined in double every kSumBlock values.
 double Sum(const float* row, size_t step, size_t n) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   double total = 0;
   size_t i = 0;
-  if (step == 1) {
-    auto sum = hn::Zero(d);
-    for (; i + lanes <= n; i += lanes) sum = hn::Add(sum, hn::LoadU(d, row + i));
+  while (step == 1 && i + lanes <= n) {
+    const size_t end = std::min(n, i + kSumBlock);
+    V sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+    for (; i + 4 * lanes <= end; i += 4 * lanes)
+      for (size_t k = 0; k < 4; ++k) sums[k] = hn::Add(sums[k], hn::LoadU(d, row + i + k * lanes));
+    for (; i + lanes <= end; i += lanes) sums[0] = hn::Add(sums[0], hn::LoadU(d, row + i));
     HWY_ALIGN float parts[hn::MaxLanes(D())];
-    hn::Store(sum, d, parts);
+    hn::Store(hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])), d, parts);
     for (size_t k = 0; k < lanes; ++k) total += double{parts[k]};
   }
   for (; i < n; ++i) total += double{row[i * step]};
@@ -79,6 +90,7 @@ ConvolutionKernels ConvolutionRowKernels() {
           .copy = CopyRows,
           .products = nullptr,
           .packed_products = nullptr,
+          .grid_products = nullptr,
           .dots = nullptr,
           .many = {},
           .sum = Sum};
@@ -97,6 +109,7 @@ ConvolutionKernels convolution_kernels() {
   ConvolutionKernels kernels = pick(HWY_DISPATCH_TABLE(ConvolutionRowKernels))();
   kernels.products = convolution_products();
   kernels.packed_products = convolution_packed_products();
+  kernels.grid_products = convolution_grid_products();
   kernels.dots = convolution_dots();
   kernels.many = convolution_outer();
   return kernels;

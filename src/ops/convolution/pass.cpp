@@ -69,16 +69,22 @@ class Runner {
 
   void run() {
     if (!pass_.plan->covers() && !pass_.accumulate) fill();
-    for (size_t j = 0; j < pass_.plan->jobs(); ++j) run_job(pass_.plan->job(j));
+    const ConvolutionPlan& plan = *pass_.plan;
+    if (plan.shares()) run_jobs(plan.common(), 0, plan.jobs());
+    for (size_t j = 0; j < plan.jobs() && !plan.shares(); ++j) run_jobs(plan.job(j), j, j + 1);
     if (pass_.activation != nullptr && !whole_rows_) activate();
   }
 
  private:
   void fill() const;
   void activate() const;
-  void run_job(const ConvolutionJob& job);
-  void run_block(const ConvolutionJob& job, size_t n, size_t group, size_t block, size_t m0,
-                 size_t channels, float* work) const;
+  void run_jobs(const ConvolutionJob& common, size_t first_job, size_t end_job);
+  // A block of rows of one group: channels [m0, m0 + channels) of its outputs.
+  struct Block {
+    size_t n, group, i0, m0, channels;
+  };
+  void run_block(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
+                 float* work) const;
   void finish_block(const ConvolutionProducts& block) const;
   void convert_block(const ConvolutionProducts& block, size_t n, size_t channel, size_t y0) const;
 
@@ -127,9 +133,14 @@ void Runner::activate() const {
                });
 }
 
-void Runner::run_job(const ConvolutionJob& job) {
-  const size_t groups = context_.geometry.groups, blocks = job.blocks();
-  const size_t block_products = outputs_ * (job.depth + 1) * job.rows * job.x.count;
+// Jobs that read one buffer, filled as for `common`.
+void Runner::run_jobs(const ConvolutionJob& common, size_t first_job, size_t end_job) {
+  const size_t groups = context_.geometry.groups, blocks = common.blocks();
+  size_t block_products = 0;
+  for (size_t j = first_job; j < end_job; ++j) {
+    const ConvolutionJob& job = pass_.plan->job(j);
+    block_products += outputs_ * (job.depth + 1) * job.rows * job.x.count;
+  }
   // Several small groups in one grain; or one group's output channels in several.
   const size_t together = std::clamp<size_t>(kGrainProducts / block_products, 1, groups);
   const size_t group_grains = div_up(groups, together);
@@ -147,30 +158,43 @@ void Runner::run_job(const ConvolutionJob& job) {
     const size_t rest = grain / splits;
     const size_t first = rest / blocks % group_grains * together;
     for (size_t g = first; g < std::min(groups, first + together); ++g) {
-      run_block(job, rest / blocks / group_grains, g, rest % blocks, m0,
-                std::min(channels, outputs_ - m0), work_.of(worker));
+      const Block block = {.n = rest / blocks / group_grains,
+                           .group = g,
+                           .i0 = rest % blocks * common.rows,
+                           .m0 = m0,
+                           .channels = std::min(channels, outputs_ - m0)};
+      const ConvolutionJob* to_fill = &common;
+      for (size_t j = first_job; j < end_job; ++j) {
+        const ConvolutionJob& job = pass_.plan->job(j);
+        if (block.i0 >= job.y.count) continue;
+        run_block(job, block, to_fill, work_.of(worker));
+        to_fill = nullptr;
+      }
     }
   });
 }
 
-void Runner::run_block(const ConvolutionJob& job, size_t n, size_t group, size_t block, size_t m0,
-                       size_t channels, float* work) const {
-  const size_t i0 = block * job.rows, rows = std::min(job.rows, job.y.count - i0);
+// Fills the buffer as for `to_fill`, unless it is NULL.
+void Runner::run_block(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
+                       float* work) const {
+  const size_t n = block.n, group = block.group, i0 = block.i0, channels = block.channels;
+  const size_t rows = std::min(job.rows, job.y.count - i0);
   float* row_scratch = work + pass_.plan->buffer();
   const ImageBatch& to = pass_.to;
-  const size_t channel = group * outputs_ + m0, y0 = job.y.first + i0 * job.y.spread;
-  ConvolutionProducts products = {
-      .x = work,
-      .x_row = job.pitch,
-      .x_plane = 0,
-      .offset = job.offset,
-      .depth = job.depth,
-      .panels = pass_.panels + job.panels + (group * outputs_ + m0) * job.depth,
-      .channels = channels,
-      .rows = rows,
-      .columns = job.x.count,
-      .bias = pass_.bias == nullptr ? nullptr : pass_.bias + channel,
-      .accumulate = pass_.accumulate};
+  const size_t channel = group * outputs_ + block.m0, y0 = job.y.first + i0 * job.y.spread;
+  ConvolutionProducts products = {.x = work,
+                                  .x_row = job.pitch,
+                                  .x_plane = 0,
+                                  .room = work,
+                                  .room_floats = pass_.plan->buffer(),
+                                  .offset = job.offset,
+                                  .depth = job.depth,
+                                  .panels = pass_.panels + job.panels + channel * job.depth,
+                                  .channels = channels,
+                                  .rows = rows,
+                                  .columns = job.x.count,
+                                  .bias = pass_.bias == nullptr ? nullptr : pass_.bias + channel,
+                                  .accumulate = pass_.accumulate};
   const bool direct = stores_direct(to.one, pass_.activation != nullptr) || !whole_rows_;
   if (direct) {
     products.out = to.floats() + to.offset(n, channel, y0) + job.x.first * to.one.stride[0];
@@ -188,18 +212,22 @@ void Runner::run_block(const ConvolutionJob& job, size_t n, size_t group, size_t
     products.columns *= rows;
     products.rows = 1;
   }
-  // By the channels of the group, not of this grain: even the bits of a NaN are those of one kernel.
+  // By the channels of the group, not of this grain: even the bits of a NaN are those of one
+  // kernel.
   const bool many = outputs_ >= kManyChannels;
-  if (many && products.columns >= kTileColumns && is_source_itself(job, pass_.source) &&
-      pass_.source.one().stride[1] == job.pitch) {
+  if (many && !pass_.plan->shares() && products.columns >= kTileColumns &&
+      is_source_itself(job, pass_.source) && pass_.source.one().stride[1] == job.pitch) {
     const ImageBatch& from = pass_.source.images();
     products.x = from.floats() + from.offset(n, group * sources_, i0);
     products.x_plane = from.one.stride[2];
-  } else {
-    fill_buffer(context_.kernels, job, pass_.source, n, group * sources_, sources_, i0, rows, work,
-                row_scratch);
+  } else if (to_fill != nullptr) {
+    fill_buffer(context_.kernels, *to_fill, pass_.source, n, group * sources_, sources_, i0,
+                std::min(to_fill->rows, to_fill->y.count - i0), work, row_scratch);
   }
-  (many ? context_.kernels.packed_products : context_.kernels.products)(products);
+  const ConvolutionKernels& kernels = context_.kernels;
+  const ProductsKernel few =
+      outputs_ == 1 && job.is_grid ? kernels.grid_products : kernels.products;
+  (many ? kernels.packed_products : few)(products);
   if (pass_.activation != nullptr && whole_rows_) finish_block(products);
   if (!direct) {
     products.rows = rows;
@@ -264,8 +292,8 @@ void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
       const auto start = static_cast<size_t>(first + static_cast<ptrdiff_t>(low * y.step));
       const size_t high =
           start < y.source ? std::min(count, low + div_up(y.source - start, y.step)) : low;
-      std::fill_n(run, low * job.pitch, 0.0f);
-      std::fill_n(run + high * job.pitch, (count - high) * job.pitch, 0.0f);
+      if (low > 0) std::fill_n(run, low * job.pitch, 0.0f);
+      if (high < count) std::fill_n(run + high * job.pitch, (count - high) * job.pitch, 0.0f);
       fill_run(kernels, job, source, {n, c0 + c, start}, high - low, run + low * job.pitch,
                row_scratch);
       run += (job.rows + reach) * job.pitch;

@@ -110,6 +110,56 @@ ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry
     }
     offsets += job.depth;
   }
+  if (large && count_ > 1) share(memory, limits);
+}
+
+// The longest of all jobs, with the first and the last of all shifts.
+WindowAxis ConvolutionPlan::common_axis(const WindowAxis ConvolutionJob::*axis,
+                                        ptrdiff_t* range) const {
+  WindowAxis common = jobs_[0].*axis;
+  range[0] = common.shift[0], range[1] = common.shift[common.taps - 1];
+  for (size_t j = 1; j < count_; ++j) {
+    const WindowAxis& a = jobs_[j].*axis;
+    common.count = std::max(common.count, a.count);
+    range[0] = std::min(range[0], a.shift[0]);
+    range[1] = std::max(range[1], a.shift[a.taps - 1]);
+  }
+  common.taps = 2;
+  common.shift = range;
+  common.period = 1;
+  return common;
+}
+
+// Jobs to the large image: all have step 1, and outputs of equal index read the same sources.
+void ConvolutionPlan::share(const Memory& memory, const Limits& limits) {
+  range_ = Array<ptrdiff_t>(memory, 4);
+  common_ = jobs_[0];
+  common_.y = common_axis(&ConvolutionJob::y, range_.data());
+  common_.x = common_axis(&ConvolutionJob::x, range_.data() + 2);
+  const size_t halo = common_.y.reach(0), channels = common_.channels;
+  common_.pitch = common_.x.count + common_.x.reach(0);
+  const size_t limit = limits.floats / channels / common_.pitch;
+  if (common_.x.reach(0) > common_.x.count || limit < 2 * halo + 1) return;
+  shares_ = true;
+  const size_t most = std::min(limit - halo, common_.y.count);
+  common_.rows = div_up(common_.y.count, div_up(common_.y.count, most));
+  common_.plane = (common_.rows + halo) * common_.pitch;
+  buffer_ = channels * common_.plane + kSlack;
+  int32_t* offset = offset_.data();
+  for (size_t j = 0; j < count_; ++j) {
+    ConvolutionJob& job = jobs_[j];
+    job.rows = common_.rows;
+    job.pitch = common_.pitch;
+    job.plane = common_.plane;
+    job.offset = offset;
+    for (size_t k = 0; k < job.depth; ++k) {
+      const size_t tap = k % (job.y.taps * job.x.taps);
+      const auto y = static_cast<size_t>(job.y.shift[tap / job.x.taps] - range_[0]);
+      const auto x = static_cast<size_t>(job.x.shift[tap % job.x.taps] - range_[2]);
+      *offset++ =
+          static_cast<int32_t>(k / (job.y.taps * job.x.taps) * job.plane + y * job.pitch + x);
+    }
+  }
 }
 
 void ConvolutionPlan::lay_out(ConvolutionJob& job, const Limits& limits, int32_t* offset) {
@@ -126,6 +176,8 @@ void ConvolutionPlan::lay_out(ConvolutionJob& job, const Limits& limits, int32_t
   buffer_ = std::max(buffer_, floats);
   source_ = std::max(source_, job.x.source);
   job.offset = offset;
+  job.is_grid = job.x.taps == 3 && job.y.taps == 3 && job.y.runs() == 1 && job.y.place(1) == 1 &&
+                job.y.place(2) == 2;
   for (size_t c = 0; c < job.channels; ++c) {
     for (size_t r = 0; r < job.y.taps; ++r) {
       const size_t slot = job.y.start(job.y.run_of(r), job.rows) + job.y.place(r);

@@ -6,7 +6,8 @@
 // step 1, so that no zero between taps is multiplied.
 // A job copies the source rows that a block of output rows needs into a buffer, padded with zeros
 // and with the columns of equal residue modulo `step` side by side. There every (channel, tap) is a
-// fixed offset from the output's position: the buffer is the implicit matrix of the product.
+// fixed offset from the output's position: the buffer is the implicit matrix of the product. Jobs
+// of the same rows share it where their taps are close to each other.
 #pragma once
 
 #include <cstddef>
@@ -51,6 +52,8 @@ struct ConvolutionJob {
   size_t pitch;           // of rows in the buffer
   size_t plane;           // of channels in the buffer
   size_t panels;          // where its packed weights start
+  // 3 x 3 taps, those of a column in rows that follow each other.
+  bool is_grid;
 
   size_t blocks() const { return div_up(y.count, rows); }
 };
@@ -69,6 +72,9 @@ class ConvolutionPlan {
 
   size_t jobs() const { return count_; }
   const ConvolutionJob& job(size_t i) const { return jobs_[i]; }
+  // Whether all jobs read one buffer, which is filled as for the job common().
+  bool shares() const { return shares_; }
+  const ConvolutionJob& common() const { return common_; }
   // False if some outputs have no tap at all: no job writes them.
   bool covers() const { return covers_; }
   // Floats, for any job.
@@ -78,10 +84,14 @@ class ConvolutionPlan {
 
  private:
   void lay_out(ConvolutionJob& job, const Limits& limits, int32_t* offset);
+  WindowAxis common_axis(const WindowAxis ConvolutionJob::*axis, ptrdiff_t* range) const;
+  void share(const Memory& memory, const Limits& limits);
 
   size_t count_ = 0;
   size_t source_ = 0, buffer_ = 0;
-  bool covers_ = true;
+  bool covers_ = true, shares_ = false;
+  ConvolutionJob common_ = {};
+  Array<ptrdiff_t> range_;
   Array<size_t> tap_;
   Array<ptrdiff_t> shift_;
   Array<WindowAxis> axes_;

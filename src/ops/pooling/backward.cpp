@@ -1,5 +1,6 @@
-// Backward pass of pooling.h, and the client's indices. Average and L2Norm spread g / divisor over
-// the cells of a window in two steps: along each row of windows, then down the columns.
+// Backward pass of pooling.h. Average and L2Norm spread g / divisor over the cells of a window in
+// two steps: along each row of windows, then down the columns.
+#include <cstring>
 #include <numeric>
 
 #include "core/checked.h"
@@ -7,93 +8,6 @@
 #include "ops/pooling/calls.h"
 
 namespace bnns::impl {
-
-// ---- Indices ----
-
-size_t PoolingOp::index_offset(const PoolingIndices& indices, size_t plane, size_t row) const {
-  const View& view = window_view();
-  const size_t step = indices.stride == 0 ? view.span : indices.stride;
-  return plane / problem_.channels * step + plane % problem_.channels * view.stride[2] +
-         row * view.stride[1];
-}
-
-// Rows [first, first + count) of a plane's windows, from packed rows.
-void PoolingOp::write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
-                            const int32_t* from) const {
-  const View& view = window_view();
-  const size_t n = problem_.x.windows, step = view.stride[0];
-  const bool packed = step == 1 && view.stride[1] == n;
-  const size_t lines = packed ? 1 : count, length = packed ? count * n : n;
-  for (size_t line = 0; line < lines; ++line) {
-    const size_t offset = index_offset(indices, plane, first + line);
-    const int32_t* row = from + line * n;
-    auto* to = static_cast<uint64_t*>(indices.data) + offset;
-    auto* to32 = static_cast<uint32_t*>(indices.data) + offset;
-    if (step == 1 && indices.type == BNNSDataTypeUInt64) {
-      backward_kernels_->widen(row, length, to);
-    } else if (indices.type == BNNSDataTypeUInt64) {
-      for (size_t i = 0; i < n; ++i) to[i * step] = static_cast<uint32_t>(row[i]);
-    } else {
-      for (size_t i = 0; i < length; ++i) to32[i * step] = static_cast<uint32_t>(row[i]);
-    }
-  }
-}
-
-// All indices of a plane into packed rows.
-void PoolingOp::read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const {
-  const View& view = window_view();
-  const size_t n = problem_.x.windows, step = view.stride[0];
-  const bool packed = step == 1 && view.stride[1] == n;
-  const size_t lines = packed ? 1 : problem_.y.windows, length = packed ? problem_.windows() : n;
-  for (size_t line = 0; line < lines; ++line) {
-    const size_t offset = index_offset(indices, plane, line);
-    const auto* from = static_cast<const uint64_t*>(indices.data) + offset;
-    const auto* from32 = static_cast<const uint32_t*>(indices.data) + offset;
-    int32_t* row = to + line * n;
-    if (step == 1 && indices.type == BNNSDataTypeUInt64) {
-      backward_kernels_->narrow(from, length, row);
-    } else if (indices.type == BNNSDataTypeUInt64) {
-      for (size_t i = 0; i < n; ++i) row[i] = static_cast<int32_t>(from[i * step]);
-    } else {
-      for (size_t i = 0; i < length; ++i) row[i] = static_cast<int32_t>(from32[i * step]);
-    }
-  }
-}
-
-bool PoolingOp::are_inside(size_t batch, const PoolingIndices& indices) const {
-  const View& view = window_view();
-  const size_t planes = batch * problem_.channels, limit = problem_.cells();
-  const bool packed = view.stride[0] == 1 && view.stride[1] == view.extent[0];
-  const bool narrow = indices.type == BNNSDataTypeUInt32;
-  // The rows of a plane in one line, where they are.
-  const size_t lines = packed ? 1 : view.extent[1];
-  const size_t n = packed ? problem_.windows() : view.extent[0], step = packed ? 1 : view.stride[0];
-  const auto inside = [&](const auto* line) {
-    bool all = true;
-    for (size_t i = 0; i < n; ++i) all &= line[i * step] < limit;
-    return all;
-  };
-  const auto check = [&](size_t offset) {
-    const auto* line32 = static_cast<const uint32_t*>(indices.data) + offset;
-    const auto* line64 = static_cast<const uint64_t*>(indices.data) + offset;
-    if (step != 1) return narrow ? inside(line32) : inside(line64);
-    return narrow ? backward_kernels_->all_below_32(line32, n, static_cast<uint32_t>(limit))
-                  : backward_kernels_->all_below_64(line64, n, limit);
-  };
-  std::atomic<bool> all{true};
-  const size_t grain = std::max<size_t>(1, 8192 / problem_.windows());
-  const size_t threads =
-      useful_threads(threads_, 0.3 * static_cast<double>(planes * problem_.windows()));
-  parallel_for(threads, div_up(planes, grain), [&](size_t g, size_t) {
-    const size_t end = std::min(planes, (g + 1) * grain);
-    for (size_t plane = g * grain; plane < end; ++plane) {
-      for (size_t line = 0; line < lines; ++line) {
-        if (!check(index_offset(indices, plane, line))) all.store(false, std::memory_order_relaxed);
-      }
-    }
-  });
-  return all.load(std::memory_order_relaxed);
-}
 
 // ---- Backward ----
 
@@ -218,24 +132,44 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
           PoolingPlane<const uint32_t>{reinterpret_cast<const uint32_t*>(work.index), n});
 }
 
-// dx[index] += g.
+// dx[index] += g. Rows of cells are cleared just before the windows that reach them: the clearing
+// of a whole plane would be waited for.
 template <class T>
 void PoolingOp::scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
                         const PoolingPlane<const T>& index) const {
   if (!call.accumulate && call.dx.direct() && spread_max(index, g, call.dx.at(plane))) return;
-  const bool direct = call.dx.packed();
+  const bool direct = call.dx.packed(), in_strips = call.indices.in_strips;
   float* dx = direct ? call.dx.at(plane).data : work.dx;
-  if (!direct || !call.accumulate) std::fill_n(dx, problem_.cells(), 0.0f);
-  for (size_t j = 0; j < problem_.y.windows; ++j) {
-    if (may_be_empty_ && real_taps(problem_.y, j).count == 0) continue;
-    const T* cells = index.data + j * index.row;
-    const float* row = g.data + j * g.row;
-    for (size_t i = 0; i < problem_.x.windows; ++i) {
-      if (may_be_empty_ && real_taps(problem_.x, i).count == 0) continue;
-      dx[cells[i]] += row[i];
-    }
+  const size_t height = problem_.y.windows, rows = in_strips ? rows_of_strip() : height;
+  size_t cleared = direct && call.accumulate ? problem_.cells() : 0;
+  for (size_t first = 0; first < height; first += rows) {
+    const size_t end = std::min(first + rows, height);
+    const size_t reached = std::max(cleared, cells_reached(end));
+    std::memset(dx + cleared, 0, (reached - cleared) * sizeof(float));
+    cleared = reached;
+    for (size_t j = first; j < end; ++j)
+      scatter_row(j, index.data + j * index.row, g.data + j * g.row, dx);
   }
   if (!direct) call.dx.write(run_, plane, work.dx, call.accumulate);
+}
+
+// Four windows far from each other in turn: neighbours often have the same cell, and an addition
+// would wait for what the one before it has just stored.
+template <class T>
+void PoolingOp::scatter_row(size_t j, const T* cells, const float* g, float* dx) const {
+  const size_t n = problem_.x.windows, step = n / 4;
+  if (may_be_empty_) {
+    for (size_t i = 0; i < n && real_taps(problem_.y, j).count != 0; ++i)
+      if (real_taps(problem_.x, i).count != 0) dx[cells[i]] += g[i];
+    return;
+  }
+  for (size_t i = 0; i < step; ++i) {
+    dx[cells[i]] += g[i];
+    dx[cells[i + step]] += g[i + step];
+    dx[cells[i + 2 * step]] += g[i + 2 * step];
+    dx[cells[i + 3 * step]] += g[i + 3 * step];
+  }
+  for (size_t i = 4 * step; i < n; ++i) dx[cells[i]] += g[i];
 }
 
 // Windows that have a kernel of their own. False if there is none, or if a window's index is

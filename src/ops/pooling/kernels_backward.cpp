@@ -14,95 +14,115 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<D>;
-using DU = hn::RebindToUnsigned<D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 
 // ---- Maximum ----
 
-HWY_INLINE VI LoadIndex(const uint32_t* from) {
-  const DI di;
-  return hn::BitCast(di, hn::LoadU(DU(), from));
-}
-
-// The lower halves.
-HWY_INLINE VI LoadIndex(const uint64_t* from) {
-  const DI di;
 #if HWY_TARGET == HWY_SCALAR
-  return hn::Set(di, static_cast<int32_t>(*from));
-#else
-  const hn::Repartition<uint64_t, DI> wide;
-  const VI low = hn::BitCast(di, hn::LoadU(wide, from));
-  const VI high = hn::BitCast(di, hn::LoadU(wide, from + hn::Lanes(wide)));
-  return hn::ConcatEven(di, high, low);
-#endif
+
+HWY_INLINE size_t WindowsAtOnce() {
+  return 1;
 }
 
-// Which lanes have an index outside their window.
-HWY_INLINE hn::Mask<DI> Spread2x2At(VI index, V g, VI cell, VI cell_step, float* top,
-                                    float* bottom) {
-  const D d;
-  const DI di;
-  const VI one = hn::Set(di, 1);
-  const auto a = hn::Eq(index, cell), b = hn::Eq(index, hn::Add(cell, one));
-  cell = hn::Add(cell, cell_step);
-  const auto e = hn::Eq(index, cell), f = hn::Eq(index, hn::Add(cell, one));
-  const auto share = [&](auto mask)
-                         HWY_ATTR { return hn::IfThenElseZero(hn::RebindMask(d, mask), g); };
-  hn::StoreInterleaved2(share(a), share(b), d, top);
-  hn::StoreInterleaved2(share(e), share(f), d, bottom);
-  return hn::Not(hn::Or(hn::Or(a, b), hn::Or(e, f)));
-}
-
+// A row of windows, cell being the first one's upper left. Each with its index inside adds -1.
 template <class T>
-HWY_INLINE hn::Mask<DI> Spread2x2Row(const T* index, const float* g, size_t n, VI cell, VI step,
-                                     float* top, float* bottom) {
+HWY_INLINE void Spread2x2Row(const T* index, const float* g, size_t n, int32_t cell,
+                             int32_t cell_step, float* top, float* bottom, VI& found) {
+  for (size_t i = 0; i < 2 * n; ++i) {
+    const auto at = static_cast<T>(cell) + i, below = at + static_cast<T>(cell_step);
+    const bool is_top = index[i / 2] == at, is_bottom = index[i / 2] == below;
+    top[i] = is_top ? g[i / 2] : 0;
+    bottom[i] = is_bottom ? g[i / 2] : 0;
+    found = hn::Sub(found, hn::Set(DI(), is_top || is_bottom ? 1 : 0));
+  }
+}
+
+#else
+
+using DW = hn::Repartition<uint64_t, D>;  // a lane per window
+
+// Each value twice, beside itself; of 64 bits the lower half.
+HWY_INLINE VI Twice(const uint64_t* from) {
+  return hn::DupEven(hn::BitCast(DI(), hn::LoadU(DW(), from)));
+}
+HWY_INLINE VI Twice(const uint32_t* from) {
+  const hn::Rebind<uint32_t, DW> half;
+  return hn::DupEven(hn::BitCast(DI(), hn::PromoteTo(DW(), hn::LoadU(half, from))));
+}
+HWY_INLINE V Twice(const float* from) {
+  const hn::Rebind<float, DW> half;
+  const hn::RebindToUnsigned<decltype(half)> bits;
+  const auto wide = hn::PromoteTo(DW(), hn::BitCast(bits, hn::LoadU(half, from)));
+  return hn::DupEven(hn::BitCast(D(), wide));
+}
+
+// -1 where a cell is that of the index.
+HWY_INLINE VI Spread2x2At(VI index, V g, VI cell, VI cell_step, float* top, float* bottom) {
   const D d;
   const DI di;
-  constexpr size_t kMax = hn::MaxLanes(d);
-  const size_t lanes = hn::Lanes(d);
-  if (n < lanes) {
-    HWY_ALIGN float rows[2][2 * kMax];
-    HWY_ALIGN int32_t cells[kMax];
+  const VI upper = hn::VecFromMask(di, hn::Eq(index, cell));
+  const VI lower = hn::VecFromMask(di, hn::Eq(index, hn::Add(cell, cell_step)));
+  hn::StoreU(hn::And(g, hn::BitCast(d, upper)), d, top);
+  hn::StoreU(hn::And(g, hn::BitCast(d, lower)), d, bottom);
+  return hn::Or(upper, lower);
+}
+
+HWY_INLINE size_t WindowsAtOnce() {
+  return hn::Lanes(DW());
+}
+
+// A row of windows, cell being the first one's upper left. Each with its index inside adds -1; so
+// do those done twice, as the last vector overlaps the one before it, and those behind a short row.
+template <class T>
+HWY_INLINE void Spread2x2Row(const T* index, const float* g, size_t n, int32_t cell,
+                             int32_t cell_step, float* top, float* bottom, VI& found) {
+  const DI di;
+  constexpr size_t kMax = hn::MaxLanes(DW());
+  const size_t windows = WindowsAtOnce();
+  const VI step = hn::Set(di, cell_step), cells = hn::Iota(di, cell);
+  if (n < windows) {
+    T cell_tail[kMax] = {};
+    float g_tail[kMax] = {}, rows[2][2 * kMax];
+    std::memcpy(cell_tail, index, n * sizeof(T));
+    std::memcpy(g_tail, g, n * sizeof(float));
     // The lanes behind the row point into their window.
-    hn::Store(cell, di, cells);
-    for (size_t i = 0; i < n; ++i) cells[i] = static_cast<int32_t>(index[i]);
-    const auto outside =
-        Spread2x2At(hn::Load(di, cells), LoadFirst(d, g, n), cell, step, rows[0], rows[1]);
+    for (size_t i = n; i < windows; ++i) cell_tail[i] = static_cast<T>(cell) + 2 * i;
+    found =
+        hn::Add(found, Spread2x2At(Twice(cell_tail), Twice(g_tail), cells, step, rows[0], rows[1]));
     std::memcpy(top, rows[0], 2 * n * sizeof(float));
     std::memcpy(bottom, rows[1], 2 * n * sizeof(float));
-    return outside;
+    return;
   }
-  auto outside = hn::Lt(hn::Zero(di), hn::Zero(di));
-  for (size_t i = 0; i < n; i += lanes) {
-    const size_t at = HWY_MIN(i, n - lanes);
-    const VI first = hn::Add(cell, hn::Set(di, 2 * static_cast<int32_t>(at)));
-    outside = hn::Or(outside, Spread2x2At(LoadIndex(index + at), hn::LoadU(d, g + at), first, step,
-                                          top + 2 * at, bottom + 2 * at));
+  for (size_t i = 0; i < n; i += windows) {
+    const size_t at = HWY_MIN(i, n - windows);
+    const VI first = hn::Add(cells, hn::Set(di, 2 * static_cast<int32_t>(at)));
+    found = hn::Add(found, Spread2x2At(Twice(index + at), Twice(g + at), first, step, top + 2 * at,
+                                       bottom + 2 * at));
   }
-  return outside;
 }
+
+#endif
 
 // Each cell is in one window at most: everything is written once.
 template <class T>
 bool Spread2x2(const PoolingPlane<const T>& index, const PoolingPlane<const float>& g,
                const PlaneAxes& axes, const PoolingPlane<float>& dx) {
-  const DI di;
   const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
-  const VI step = hn::Set(di, static_cast<int32_t>(width));
-  const VI twice = hn::Add(hn::Iota(di, 0), hn::Iota(di, 0));
-  auto outside = hn::Lt(hn::Zero(di), hn::Zero(di));
+  const DI di;
+  VI found = hn::Zero(di);
   for (size_t j = 0; j < height; ++j) {
     float* top = dx.data + 2 * j * dx.row;
     float* bottom = top + dx.row;
-    const VI cell = hn::Add(twice, hn::Set(di, static_cast<int32_t>(2 * j * width)));
-    outside = hn::Or(outside, Spread2x2Row(index.data + j * index.row, g.data + j * g.row, n, cell,
-                                           step, top, bottom));
+    Spread2x2Row(index.data + j * index.row, g.data + j * g.row, n,
+                 static_cast<int32_t>(2 * j * width), static_cast<int32_t>(width), top, bottom,
+                 found);
     for (size_t i = 2 * n; i < width; ++i) top[i] = bottom[i] = 0;
   }
   for (size_t j = 2 * height; j < axes.y.cells; ++j)
     std::memset(dx.data + j * dx.row, 0, width * sizeof(float));
-  return hn::AllFalse(di, outside);
+  const size_t done = div_up(n, WindowsAtOnce()) * WindowsAtOnce() * height;
+  return hn::GetLane(hn::SumOfLanes(di, found)) == -static_cast<int32_t>(done);
 }
 
 // ---- Sums ----

@@ -42,7 +42,12 @@ struct PoolingIndices {
   void* data = nullptr;
   size_t stride = 0;  // between samples, 0: packed
   BNNSDataType type = BNNSDataTypeUInt64;
+  bool in_strips = true;  // their range is kStrip, as of all that are found by the op
 };
+
+// Where indices may point: outside their plane; anywhere inside; or, of Max, no further than the
+// rows of cells that the windows of a strip of some rows reach, as those of a forward pass do.
+enum class PoolingIndexRange { kOutside, kPlane, kStrip };
 
 class PoolingOp {
  public:
@@ -74,8 +79,7 @@ class PoolingOp {
   };
   void backward(size_t batch, const Gradients& gradients);
 
-  // Whether all indices are inside the plane they point into.
-  bool are_inside(size_t batch, const PoolingIndices& indices) const;
+  PoolingIndexRange range_of_indices(size_t batch, const PoolingIndices& indices) const;
 
   void reserve(size_t callers);
 
@@ -144,6 +148,9 @@ class PoolingOp {
                    const int32_t* from) const;
   void read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const;
   size_t index_offset(const PoolingIndices& indices, size_t plane, size_t row) const;
+  size_t rows_of_strip() const;
+  size_t cells_reached(size_t end) const;
+  bool are_below(size_t batch, const PoolingIndices& indices, bool strips) const;
 
   void backward_plane(const BackwardCall& call, size_t plane, const Work& work,
                       double* bias_sum) const;
@@ -153,6 +160,8 @@ class PoolingOp {
   template <class T>
   void scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
                const PoolingPlane<const T>& index) const;
+  template <class T>
+  void scatter_row(size_t j, const T* cells, const float* g, float* dx) const;
   template <class T>
   bool spread_max(const PoolingPlane<const T>& index, const Plane& g, const Plane& dx) const;
   void spread_planes(const BackwardCall& call, size_t first, size_t end) const;
