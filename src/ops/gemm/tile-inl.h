@@ -1,6 +1,6 @@
 // A panel of A times a panel of B in registers: kM rows x kN vectors of C.
 //   P[m][n] = sum over k of a[k * mr + m] b[k * nr + n],  C = alpha P + beta C + bias
-// Chains of kGemmChain products are joined pairwise, blocks of depth with a compensated sum.
+// Chains of products are joined pairwise, blocks of depth with a compensated sum.
 
 #if defined(OPENBNNS_OPS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_GEMM_TILE_INL_H_
@@ -34,7 +34,7 @@ constexpr size_t kRows = 6;
 constexpr size_t kVectors = 2;
 constexpr size_t kColumns = kVectors * hn::MaxLanes(D());
 constexpr size_t kLevels = 5;
-static_assert(kGemmDepth <= kGemmChain << kLevels);
+static_assert(kGemmDepth <= kGemmLeastChain << kLevels);
 
 // Products of depth k, set or added.
 template <size_t kM, size_t kN, bool kSet>
@@ -54,29 +54,43 @@ HWY_INLINE void Step(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, V
   }
 }
 
-template <size_t kM, size_t kN>
-HWY_INLINE void Chain(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
+// Eight products, the first of them set or added.
+template <size_t kM, size_t kN, bool kSet>
+HWY_INLINE void Eight(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                       V (&sums)[kM * kN]) {
-  Step<kM, kN, true>(a, b, sums);
+  Step<kM, kN, kSet>(a, b, sums);
   HWY_UNROLL(8)
-  for (size_t k = 1; k < kGemmChain; ++k)
-    Step<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
+  for (size_t k = 1; k < 8; ++k) Step<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
+}
+
+// `n` products, at least one.
+template <size_t kM, size_t kN>
+HWY_INLINE void Chain(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t n,
+                      V (&sums)[kM * kN]) {
+  size_t k = 1;
+  if (HWY_LIKELY(n >= 8)) {
+    Eight<kM, kN, true>(a, b, sums);
+    for (k = 8; k + 8 <= n; k += 8) Eight<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
+  } else {
+    Step<kM, kN, true>(a, b, sums);
+  }
+  for (; k < n; ++k) Step<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
 }
 
 template <size_t kM, size_t kN>
 HWY_INLINE void Product(const GemmTileJob& job, V (&sums)[kM * kN]) {
   const float* HWY_RESTRICT a = job.a;
   const float* HWY_RESTRICT b = job.b;
+  const size_t chain = job.chain;
   size_t left = job.depth;
   SumTree<kM * kN, kLevels> tree;
-  for (; left > kGemmChain; left -= kGemmChain) {
-    Chain<kM, kN>(a, b, sums);
+  for (; left > chain; left -= chain) {
+    Chain<kM, kN>(a, b, chain, sums);
     tree.Push(sums);
-    a += kGemmChain * kRows;
-    b += kGemmChain * kColumns;
+    a += chain * kRows;
+    b += chain * kColumns;
   }
-  Step<kM, kN, true>(a, b, sums);
-  for (size_t k = 1; k < left; ++k) Step<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
+  Chain<kM, kN>(a, b, left, sums);
   tree.Finish(sums);
 }
 
