@@ -29,6 +29,11 @@ struct Axis {
         dilation(draw(g, 0, 3) == 0 ? draw(g, 2, 4) : 1),
         before(draw(g, 0, 3)),
         after(draw(g, 0, 3)) {
+    if (draw(g, 0, 3) == 0) {  // windows side by side
+      kernel = stride = draw(g, 1, 3);
+      dilation = 1;
+      before = after = 0;
+    }
     const size_t needed = stride * (small - 1) + (kernel - 1) * dilation + 1 + draw(g, 0, 6) / 5;
     large = needed > before + after ? needed - before - after : 1;
   }
