@@ -1,5 +1,6 @@
 #include "core/thread_pool.h"
 
+#include <algorithm>
 #include <new>
 #include <thread>
 
@@ -57,8 +58,7 @@ void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   start(threads);
   body_ = body;
   context_ = context;
-  grains_ = grains;
-  next_.store(0, std::memory_order_relaxed);
+  share_out(threads, grains);
   const uint32_t epoch_open = unpack(state_.load(std::memory_order_relaxed)).epoch_open + 1;
   state_.store(
       pack({.inside = 0, .places = static_cast<uint16_t>(threads - 1), .epoch_open = epoch_open}));
@@ -75,9 +75,21 @@ void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   busy_.store(false, std::memory_order_release);
 }
 
+void ThreadPool::share_out(size_t threads, size_t grains) noexcept {
+  range_count_ = std::min({threads, grains, kMostRanges});
+  const size_t each = grains / range_count_, longer = grains % range_count_;
+  for (size_t r = 0, first = 0; r < range_count_; ++r) {
+    ranges_[r].next.store(first, std::memory_order_relaxed);
+    ranges_[r].end = first += each + (r < longer);
+  }
+}
+
 void ThreadPool::run_grains(size_t worker) noexcept {
-  for (size_t grain; (grain = next_.fetch_add(1, std::memory_order_relaxed)) < grains_;) {
-    body_(context_, grain, worker);
+  for (size_t r = 0; r < range_count_; ++r) {
+    Range& range = ranges_[(worker + r) % range_count_];
+    for (size_t grain; (grain = range.next.fetch_add(1, std::memory_order_relaxed)) < range.end;) {
+      body_(context_, grain, worker);
+    }
   }
 }
 

@@ -1,7 +1,9 @@
-// The library's worker threads. A job is a number of grains; the caller and the workers claim them
-// from one counter. The caller works too and never waits for a worker that has not started: when
-// the grains run out it closes the job and waits only for those inside. Workers spin briefly after
-// a job, then sleep. A second caller, or a grain that starts a job itself, runs serially.
+// The library's worker threads. A job is a number of grains, shared out in ranges, one per thread:
+// a tensor that is worked on again stays in the caches of the same cores. Who has finished his
+// range helps with the others'. The caller works too and never waits for a worker that has not
+// started: when the grains run out it closes the job and waits only for those inside. Workers spin
+// briefly after a job, then sleep. A second caller, or a grain that starts a job itself, runs
+// serially.
 // Which thread runs a grain is open, what a grain computes is not: results never depend on it.
 #pragma once
 
@@ -46,6 +48,7 @@ class ThreadPool {
   void work(size_t index) noexcept;
   uint32_t wait_for_job(uint32_t seen, bool may_spin) noexcept;
   bool enter(uint32_t epoch_open, size_t* worker) noexcept;
+  void share_out(size_t threads, size_t grains) noexcept;
   void run_grains(size_t worker) noexcept;
   void close_job() noexcept;
 
@@ -55,8 +58,14 @@ class ThreadPool {
   // The job; written before it is opened, read by those inside.
   Body body_ = nullptr;
   void* context_ = nullptr;
-  size_t grains_ = 0;
-  alignas(64) std::atomic<size_t> next_{0};
+  // Grains [next, end); each range has its own cache line.
+  struct alignas(64) Range {
+    std::atomic<size_t> next{0};
+    size_t end = 0;
+  };
+  static constexpr size_t kMostRanges = 32;
+  Range ranges_[kMostRanges];
+  size_t range_count_ = 0;
 
   alignas(64) std::atomic<size_t> sleepers_{0};
   std::mutex mutex_;
