@@ -53,6 +53,16 @@ FilterOptions::FilterOptions(const BNNSFilterParameters* parameters)
   if (parameters->n_threads != 0) threads = parameters->n_threads;
 }
 
+Range require_forward(const ForwardArgs& args, const View& in, const View& out) {
+  require_data(args.in, in.type, "in");
+  require_data(args.out, out.type, "out");
+  require_batch(in, args.batch, args.in_stride, "in_stride");
+  require_batch(out, args.batch, args.out_stride, "out_stride");
+  const Range written = range_of(out, args.out, args.batch, args.out_stride);
+  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
+  return written;
+}
+
 void Filter::apply(const ForwardArgs&) {
   fail("filter is ", kind_, "; it does not accept this call");
 }

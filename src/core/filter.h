@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "core/descriptor.h"
 #include "core/handle.h"
 #include "core/memory.h"
 #include "openbnns/bnns.h"
@@ -33,6 +34,10 @@ struct ForwardArgs {
   void* out;
   size_t out_stride;
 };
+
+// The checks of a layer that cannot work in place: pointers, strides, overlap. Returns what is
+// written.
+Range require_forward(const ForwardArgs& args, const View& in, const View& out);
 
 struct BackwardArgs {
   size_t batch;

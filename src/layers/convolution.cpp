@@ -82,7 +82,7 @@ Text ConvolutionFilter::plan() const {
 
 void ConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
-  require_forward(args, convolution_, use_client_pointer_);
+  check_forward(args, convolution_, use_client_pointer_);
   const View &in = convolution_.in.view, &out = convolution_.out.view;
   const ActivationRow& row = *convolution_.activation;
   const bool random = row.uses_alpha &&

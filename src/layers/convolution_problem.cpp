@@ -185,19 +185,12 @@ ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* p,
   return c;
 }
 
-void require_forward(const ForwardArgs& args, const ConvolutionDescription& c, bool client) {
-  const View &in = c.in.view, &out = c.out.view;
-  require_data(args.in, in.type, "in");
-  require_data(args.out, out.type, "out");
-  require_batch(in, args.batch, args.in_stride, "in_stride");
-  require_batch(out, args.batch, args.out_stride, "out_stride");
-  const Range written = range_of(out, args.out, args.batch, args.out_stride);
-  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
-  if (client) {
-    const View &weights = c.weights.view, &bias = c.bias.view;
-    require_apart(range_of(weights, weights.data, 1, 0), "w_desc.data", written, "out");
-    if (c.has_bias) require_apart(range_of(bias, bias.data, 1, 0), "bias.data", written, "out");
-  }
+void check_forward(const ForwardArgs& args, const ConvolutionDescription& c, bool client) {
+  const Range written = require_forward(args, c.in.view, c.out.view);
+  if (!client) return;
+  const View &weights = c.weights.view, &bias = c.bias.view;
+  require_apart(range_of(weights, weights.data, 1, 0), "w_desc.data", written, "out");
+  if (c.has_bias) require_apart(range_of(bias, bias.data, 1, 0), "bias.data", written, "out");
 }
 
 ConvolutionWeights map_weights(const Descriptor& w, bool transposed) {

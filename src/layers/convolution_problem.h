@@ -25,8 +25,7 @@ ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* pa
 
 // Pointers, strides and overlaps of a forward call; `client`: the filter reads the client's
 // weights.
-void require_forward(const ForwardArgs& args, const ConvolutionDescription& convolution,
-                     bool client);
+void check_forward(const ForwardArgs& args, const ConvolutionDescription& convolution, bool client);
 
 // Where the elements of weights lie; `weights` has passed the checks of read_convolution().
 ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);

@@ -119,26 +119,14 @@ FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
 }
 
 void FullyConnectedFilter::copy_integer_weights(const FilterOptions& options) {
-  const auto copy = [&](View& view, Array<char>& to) {
-    const size_t bits = view.span * find_type(view.type)->bits;
-    to = Array<char>(options.memory, div_up(bits, 8));
-    std::copy_n(static_cast<const char*>(view.data), to.size(), to.data());
-    view.data = to.data();
-  };
-  copy(integer_.weights, integer_weights_);
-  if (problem_.has_bias) copy(integer_.bias, integer_bias_);
+  integer_weights_ = copy_stored(options.memory, integer_.weights);
+  if (problem_.has_bias) integer_bias_ = copy_stored(options.memory, integer_.bias);
 }
 
 void FullyConnectedFilter::apply(const ForwardArgs& args) {
   if (args.batch == 1 && op_.small()) return apply_small(args);
   if (args.batch == 0) return;
-  const View &in = problem_.in.view, &out = problem_.out.view;
-  require_data(args.in, in.type, "in");
-  require_data(args.out, out.type, "out");
-  require_batch(in, args.batch, args.in_stride, "in_stride");
-  require_batch(out, args.batch, args.out_stride, "out_stride");
-  const Range written = range_of(out, args.out, args.batch, args.out_stride);
-  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
+  const Range written = require_forward(args, problem_.in.view, problem_.out.view);
   require_apart(client_weights_, "w_desc.data", written, "out");
   require_apart(client_bias_, "bias.data", written, "out");
   if (problem_.integer()) return apply_integer(args);

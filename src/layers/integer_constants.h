@@ -1,5 +1,5 @@
-// The constants of IntegerLinearSaturate and its per-channel form: checked, and copied unless the
-// client keeps them (BNNSFlagsUseClientPtr).
+// Parameters of layers that compute in integers. The constants of IntegerLinearSaturate and its
+// per-channel form: checked, and copied unless the client keeps them (BNNSFlagsUseClientPtr).
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,14 @@
 #include "ops/activation/integer.h"
 
 namespace bnns::impl {
+
+// The stored values of a view as they are; the view is moved to the copy.
+inline Array<char> copy_stored(const Memory& memory, View& view) {
+  Array<char> copy(memory, div_up(view.span * find_type(view.type)->bits, 8));
+  std::copy_n(static_cast<const char*>(view.data), copy.size(), copy.data());
+  view.data = copy.data();
+  return copy;
+}
 
 class IntegerConstants {
  public:

@@ -1,8 +1,6 @@
 // The convolution filter of integers: y = saturate((scale (b + W * x) + offset) >> shift), the form
 // that IntegerLinearSaturate asks for. Values are taken as stored, without data_scale and
 // data_bias.
-#include <algorithm>
-
 #include "layers/convolution.h"
 #include "layers/integer_constants.h"
 #include "ops/convolution/integer.h"
@@ -22,8 +20,8 @@ class IntegerConvolutionFilter final : public Filter {
                  .bias = convolution.has_bias ? collapsed(convolution.bias.view) : View()},
         use_client_pointer_(options.use_client_pointer) {
     if (use_client_pointer_) return;
-    copy(options, problem_.weights.view, weights_);
-    if (convolution.has_bias) copy(options, problem_.bias, bias_);
+    weights_ = copy_stored(options.memory, problem_.weights.view);
+    if (convolution.has_bias) bias_ = copy_stored(options.memory, problem_.bias);
   }
 
   void apply(const ForwardArgs& args) override;
@@ -32,12 +30,6 @@ class IntegerConvolutionFilter final : public Filter {
   }
 
  private:
-  static void copy(const FilterOptions& options, View& view, Array<char>& to) {
-    to = Array<char>(options.memory, div_up(view.span * find_type(view.type)->bits, 8));
-    std::copy_n(static_cast<const char*>(view.data), to.size(), to.data());
-    view.data = to.data();
-  }
-
   ConvolutionDescription convolution_;
   IntegerConstants constants_;
   IntegerConvolution problem_;
@@ -50,7 +42,7 @@ void IntegerConvolutionFilter::apply(const ForwardArgs& args) {
   const ImageBatch in = {.one = convolution_.in.view, .data = args.in, .stride = args.in_stride};
   const ImageBatch out = {
       .one = convolution_.out.view, .data = args.out, .stride = args.out_stride};
-  require_forward(args, convolution_, use_client_pointer_);
+  check_forward(args, convolution_, use_client_pointer_);
   run_integer_convolution(problem_, constants_.function(), threads(), args.batch, in, out);
 }
 
