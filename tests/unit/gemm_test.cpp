@@ -359,7 +359,7 @@ TEST(Gemm, PositiveTermsErrByNoMoreThanATree) {
       Matrix a(s.m, s.k), b(s.k, s.n);
       a.fill_uniform(3, 0, 1);
       b.fill_uniform(4, 0, 1);
-      EXPECT_LE(worst_error(s, a, b), proved_tree(gemm_chain(k), k)) << name(s);
+      EXPECT_LE(worst_error(s, a, b), proved_tree(kGemmChain, k)) << name(s);
     }
   }
 }
@@ -374,7 +374,7 @@ TEST(Gemm, SumsOfEqualTerms) {
         const GemmShape s = {m, 17, k};
         Matrix a(s.m, s.k), b(s.k, s.n);
         std::fill(a.values.begin(), a.values.end(), value);
-        const double bound = m > 8 ? proved_chain(gemm_chain(k)) + 0.5 : 1;
+        const double bound = m > 8 ? proved_chain(kGemmChain) + 0.5 : 1;
         for (const float other : {value, 1.0f, 0.9f}) {
           std::fill(b.values.begin(), b.values.end(), other);
           EXPECT_LE(worst_error(s, a, b), bound) << name(s) << " of " << value << " * " << other;

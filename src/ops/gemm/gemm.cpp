@@ -147,7 +147,7 @@ void Run::run_block(const Lines& own, const Lines& shared, size_t own_panel0, fl
 void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_panel0,
                     size_t b_panel0, float* local_sums) {
   // What a tile does not decide is set once: tiles of flat products take 50 ns.
-  GemmTileJob job = {.chain = gemm_chain(k_), .c = c_};
+  GemmTileJob job = {.c = c_};
   float* row = nullptr;
   const auto set_rows = [&](size_t i, size_t k) {
     const size_t m = a.first(i);

@@ -2,8 +2,8 @@
 // contiguous), K summed; all four cases of transposed operands, 16-bit and 8-bit operands too.
 //   Panels: A in panels of mr rows, panel[k * mr + m]; B in panels of nr columns, panel[k * nr +
 //   n], zeros behind the last row or column. A kernel multiplies two panels into a tile of C.
-//   Depth: K is cut into blocks of kGemmDepth. Inside a block, chains of gemm_chain(K) products
-//   are joined pairwise; blocks are joined with a compensated sum (hi, lo).
+//   Depth: K is cut into blocks of kGemmDepth. Inside a block, chains of kGemmChain products are
+//   joined pairwise; blocks are joined with a compensated sum (hi, lo).
 //   Threads: grains, panels and the order of sums follow from the problem alone, so the bits do
 //   not depend on the number of threads; they depend on the SIMD target.
 // Nothing here allocates: gemm_scratch() tells how many floats of working memory a run needs.

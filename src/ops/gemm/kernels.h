@@ -6,13 +6,10 @@
 namespace bnns::impl {
 
 // Products summed one after the other before sums are joined pairwise. Tiles take 32, which costs
-// about 6 % of their speed; where there are many chains, whose errors average out, 64. Products
-// that are not packed mostly wait for memory: 4, so that sums of equal terms stay below one eps,
-// too.
-constexpr size_t kGemmLeastChain = 32;
-constexpr size_t gemm_chain(size_t k) {
-  return k < 1000 ? kGemmLeastChain : 64;
-}
+// about 6 % of their speed; chains of 64 would halve that and double the error of equal terms.
+// Products that are not packed mostly wait for memory: 4, so that sums of equal terms stay below
+// one eps, too.
+constexpr size_t kGemmChain = 32;
 constexpr size_t kGemmShortChain = 4;
 // Depth of a block. Joining blocks takes about 100 cycles a tile, a block of 1024 with AVX2 6000; a
 // panel of B (64 KB) then streams from the second-level cache, at a third of what that can.
@@ -35,7 +32,7 @@ struct GemmTarget {
 // the tile of C at `c`, whose biases are moved to the tile.
 struct GemmTileJob {
   const float *a, *b;
-  size_t depth, chain;  // chain: a multiple of 8, at least kGemmLeastChain
+  size_t depth;
   size_t rows, columns;
   const float* sum_in;
   float* sum_out;

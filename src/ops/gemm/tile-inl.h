@@ -34,7 +34,7 @@ constexpr size_t kRows = 6;
 constexpr size_t kVectors = 2;
 constexpr size_t kColumns = kVectors * hn::MaxLanes(D());
 constexpr size_t kLevels = 5;
-static_assert(kGemmDepth <= kGemmLeastChain << kLevels);
+static_assert(kGemmDepth <= kGemmChain << kLevels);
 
 // Products of depth k, set or added.
 template <size_t kM, size_t kN, bool kSet>
@@ -81,14 +81,13 @@ template <size_t kM, size_t kN>
 HWY_INLINE void Product(const GemmTileJob& job, V (&sums)[kM * kN]) {
   const float* HWY_RESTRICT a = job.a;
   const float* HWY_RESTRICT b = job.b;
-  const size_t chain = job.chain;
   size_t left = job.depth;
   SumTree<kM * kN, kLevels> tree;
-  for (; left > chain; left -= chain) {
-    Chain<kM, kN>(a, b, chain, sums);
+  for (; left > kGemmChain; left -= kGemmChain) {
+    Chain<kM, kN>(a, b, kGemmChain, sums);
     tree.Push(sums);
-    a += chain * kRows;
-    b += chain * kColumns;
+    a += kGemmChain * kRows;
+    b += kGemmChain * kColumns;
   }
   Chain<kM, kN>(a, b, left, sums);
   tree.Finish(sums);
