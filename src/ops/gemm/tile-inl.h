@@ -33,11 +33,11 @@ constexpr size_t kRows = 6;
 #endif
 constexpr size_t kVectors = 2;
 constexpr size_t kColumns = kVectors * hn::MaxLanes(D());
-constexpr size_t kLevels = 5;
-static_assert(kGemmDepth <= kGemmChain << kLevels);
+constexpr size_t kLevels = 6;
+static_assert(kGemmDepth / kGemmChain < 1 << kLevels);
 
-// Products of depth k, set or added.
-template <size_t kM, size_t kN, bool kSet>
+// Products of depth k added.
+template <size_t kM, size_t kN>
 HWY_INLINE void Step(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, V (&sums)[kM * kN]) {
   const D d;
   V row[kN];
@@ -47,49 +47,48 @@ HWY_INLINE void Step(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, V
   for (size_t x = 0; x < kM; ++x) {
     const V factor = hn::Set(d, a[x]);
     HWY_UNROLL(2)
-    for (size_t y = 0; y < kN; ++y) {
-      V& sum = sums[x * kN + y];
-      sum = kSet ? hn::Mul(factor, row[y]) : hn::MulAdd(factor, row[y], sum);
-    }
+    for (size_t y = 0; y < kN; ++y) sums[x * kN + y] = hn::MulAdd(factor, row[y], sums[x * kN + y]);
   }
 }
 
-// Eight products, the first of them set or added.
-template <size_t kM, size_t kN, bool kSet>
-HWY_INLINE void Eight(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
-                      V (&sums)[kM * kN]) {
-  Step<kM, kN, kSet>(a, b, sums);
-  HWY_UNROLL(8)
-  for (size_t k = 1; k < 8; ++k) Step<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
-}
-
-// `n` products, at least one.
+// `n` steps.
 template <size_t kM, size_t kN>
-HWY_INLINE void Chain(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t n,
+HWY_INLINE void Steps(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t n,
                       V (&sums)[kM * kN]) {
-  size_t k = 1;
-  if (HWY_LIKELY(n >= 8)) {
-    Eight<kM, kN, true>(a, b, sums);
-    for (k = 8; k + 8 <= n; k += 8) Eight<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
-  } else {
-    Step<kM, kN, true>(a, b, sums);
+  for (; n >= 2; n -= 2, a += 2 * kRows, b += 2 * kColumns) {
+    Step<kM, kN>(a, b, sums);
+    Step<kM, kN>(a + kRows, b + kColumns, sums);
   }
-  for (; k < n; ++k) Step<kM, kN, false>(a + k * kRows, b + k * kColumns, sums);
+  if (n != 0) Step<kM, kN>(a, b, sums);
 }
 
+// The sums of all chains. A row's chain ends one step after that of the row before it: stores that
+// come in one burst would keep the multipliers waiting, twenty cycles of two hundred.
 template <size_t kM, size_t kN>
 HWY_INLINE void Product(const GemmTileJob& job, V (&sums)[kM * kN]) {
   const float* HWY_RESTRICT a = job.a;
   const float* HWY_RESTRICT b = job.b;
-  size_t left = job.depth;
   SumTree<kM * kN, kLevels> tree;
-  for (; left > kGemmChain; left -= kGemmChain) {
-    Chain<kM, kN>(a, b, kGemmChain, sums);
-    tree.Push(sums);
-    a += kGemmChain * kRows;
-    b += kGemmChain * kColumns;
+  // What is left over comes first, and so little that the last row's chain is not too long.
+  size_t n = (job.depth - 1) % kGemmChain + 1;
+  if (n < job.depth && n > kGemmChain - (kM - 1)) n -= kM;
+  HWY_UNROLL(24)
+  for (size_t i = 0; i < kM * kN; ++i) sums[i] = hn::Zero(D());
+  Steps<kM, kN>(a, b, n, sums);
+  for (size_t k = n; k < job.depth; k += n) {
+    a += n * kRows;
+    b += n * kColumns;
+    n = (job.depth - k - 1) % kGemmChain + 1;
+    HWY_UNROLL(16)
+    for (size_t x = 0; x < kM; ++x) {
+      tree.template PushPart<kN>(x * kN, sums);
+      HWY_UNROLL(2)
+      for (size_t y = 0; y < kN; ++y) sums[x * kN + y] = hn::Zero(D());
+      Step<kM, kN>(a + x * kRows, b + x * kColumns, sums);
+    }
+    tree.Next();
+    Steps<kM, kN>(a + kM * kRows, b + kM * kColumns, n - kM, sums);
   }
-  Chain<kM, kN>(a, b, left, sums);
   tree.Finish(sums);
 }
 

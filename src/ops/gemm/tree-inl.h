@@ -19,23 +19,31 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// kCount sums side by side, up to 2^kLevels leaves.
+// kCount sums side by side, up to 2^kLevels leaves of each.
 template <size_t kCount, size_t kLevels>
 class SumTree {
  public:
-  // All loops over sums are unrolled: an array that is indexed at run time leaves the registers.
+  // One leaf of each sum.
   HWY_INLINE void Push(V (&leaf)[kCount]) {
+    PushPart<kCount>(0, leaf);
+    Next();
+  }
+
+  // The same in parts: kN sums from `first` on; Next() when all parts were pushed.
+  // All loops over sums are unrolled: an array that is indexed at run time leaves the registers.
+  template <size_t kN>
+  HWY_INLINE void PushPart(size_t first, V (&leaf)[kCount]) {
     const D d;
-    float* at = partial_;
+    float* at = partial_ + first * hn::Lanes(d);
     for (size_t carry = leaves_; carry & 1; carry >>= 1, at += kCount * hn::Lanes(d)) {
       HWY_UNROLL(24)
-      for (size_t i = 0; i < kCount; ++i)
-        leaf[i] = hn::Add(leaf[i], hn::Load(d, at + i * hn::Lanes(d)));
+      for (size_t i = 0; i < kN; ++i)
+        leaf[first + i] = hn::Add(leaf[first + i], hn::Load(d, at + i * hn::Lanes(d)));
     }
     HWY_UNROLL(24)
-    for (size_t i = 0; i < kCount; ++i) hn::Store(leaf[i], d, at + i * hn::Lanes(d));
-    ++leaves_;
+    for (size_t i = 0; i < kN; ++i) hn::Store(leaf[first + i], d, at + i * hn::Lanes(d));
   }
+  HWY_INLINE void Next() { ++leaves_; }
 
   // Adds all that was pushed to the last leaf.
   HWY_INLINE void Finish(V (&last)[kCount]) const {
