@@ -118,7 +118,8 @@ TEST(Gemm, IntegersAreExactAtOddSizes) {
 }
 
 TEST(Gemm, IntegersAreExactAtEdgesOfBlocks) {
-  for (size_t k : {255u, 256u, 257u, 513u, 4095u, 4097u, 9000u}) check_shape({13, 35, k});
+  for (size_t k : {31u, 32u, 33u, 64u, 513u, 1024u, 1025u, 4095u, 4097u, 9000u})
+    check_shape({13, 35, k});
   for (const GemmShape& s : {GemmShape{121, 65, 300},
                              {700, 33, 257},
                              {19, 1500, 300},
@@ -128,6 +129,33 @@ TEST(Gemm, IntegersAreExactAtEdgesOfBlocks) {
                              {130, 300, 5000},
                              {1025, 530, 17}})
     check_shape(s);
+}
+
+// Few rows meet B, few columns A: neither is packed, unless its rows share the sets of the cache.
+// The matrices end with their last value, so that a sanitizer sees reads behind it.
+TEST(Gemm, OperandsThatAreReadWhereTheyLie) {
+  const GemmKernels& kernels = *gemm_kernels();
+  const size_t half = kernels.nr / 2;
+  for (const GemmShape& shape : {GemmShape{32, 5 * half, 128}, GemmShape{64, 98 * half, 31},
+                                 GemmShape{61, 15 * half, 97}, GemmShape{33, 7 * half, 250}}) {
+    for (const size_t gap : {size_t{0}, size_t{3}, 4096 - shape.n}) {
+      Matrix a(shape.m, shape.k, gap == 3 ? 5 : 0), b(shape.k, shape.n, gap);
+      a.fill_integers(1);
+      b.fill_integers(2);
+      for (Matrix* m : {&a, &b})
+        m->values = std::vector<float>(
+            m->values.begin(), m->values.end() - static_cast<ptrdiff_t>(m->row - m->columns));
+      const GemmOperand left = plain(a, false), right_side = plain(b, false);
+      const GemmPlan plan(kernels, shape, left, right_side, GemmPacking::kWherePays);
+      EXPECT_EQ(plan.b_in_place, gap <= 3);
+      EXPECT_EQ(plan.a_in_place, shape.n <= 128);
+      for (const size_t threads : {1u, 3u}) {
+        Matrix c(shape.m, shape.n, 2);
+        run(threads, shape, left, right_side, {.data = c.values.data(), .row = c.row});
+        expect_equal(c, right(a, b), "gap " + std::to_string(gap));
+      }
+    }
+  }
 }
 
 TEST(Gemm, AlphaBetaAndBiases) {

@@ -13,14 +13,25 @@
 namespace bnns::impl {
 namespace {
 
-// Lines of an operand that lie packed: panels [panel0, panel0 + count), their first line moved.
+// Lines of an operand that lie packed: panels [panel0, panel0 + count), their first line moved. Or
+// lines in their matrix, cut as if they were packed.
 struct Lines {
   GemmPanels panels;
   size_t line0, panel0, count;
+  const GemmMatrix* in_place = nullptr;
 
   size_t first(size_t p) const { return line0 + panels.first(panel0 + p); }
   size_t lines(size_t p) const { return panels.count(panel0 + p); }
-  const float* at(size_t p, size_t k0) const { return panels.at(panel0 + p, k0); }
+  // k counts from the first step that lies here.
+  const float* rows_at(size_t p, size_t k) const {
+    return in_place == nullptr ? panels.at(panel0 + p, k) : plain() + first(p) * in_place->row + k;
+  }
+  const float* columns_at(size_t p, size_t k) const {
+    return in_place == nullptr ? panels.at(panel0 + p, k) : plain() + k * in_place->row + first(p);
+  }
+
+ private:
+  const float* plain() const { return static_cast<const float*>(in_place->data); }
 };
 
 class Run {
@@ -28,7 +39,7 @@ class Run {
   Run(const GemmKernels& kernels, size_t threads, const GemmShape& shape, const GemmOperand& a,
       const GemmOperand& b, const GemmTarget& c, const GemmEpilogue& epilogue, float* scratch)
       : kernels_(kernels),
-        plan_(kernels, shape, a, b),
+        plan_(kernels, shape, a, b, GemmPacking::kWherePays),
         threads_(useful_threads(threads, plan_.nanoseconds())),
         k_(shape.k),
         own_(plan_.own_is_a ? a : b),
@@ -74,9 +85,15 @@ class Run {
   size_t k0_ = 0, depth_ = 0;  // of the slab at work
 };
 
-// Panels of the lines for the slab's depth: those that lie packed, or packed here by all threads.
+// Panels of the lines for the slab's depth: in their matrix, lying packed, or packed here by all
+// threads.
 Lines Run::ready(const GemmOperand& operand, GemmSide side, size_t line0, size_t line1,
                  float* memory) {
+  if (side == GemmSide::kA ? plan_.a_in_place : plan_.b_in_place) {
+    const GemmPanels p(nullptr, kernels_, side, line1 - line0, k_);
+    return {
+        .panels = p, .line0 = line0, .panel0 = 0, .count = p.panels, .in_place = &operand.matrix};
+  }
   if (operand.packed != nullptr) {
     const GemmPanels& p = operand.packed->panels();
     // Slabs of a packed operand are counted in whole panels, at most `width` lines each.
@@ -146,29 +163,38 @@ void Run::run_block(const Lines& own, const Lines& shared, size_t own_panel0, fl
 // it mostly writes.
 void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_panel0,
                     size_t b_panel0, float* local_sums) {
-  // What a tile does not decide is set once: tiles of flat products take 50 ns.
-  GemmTileJob job = {.c = c_};
+  GemmTileJob job = {.a_row = a.in_place == nullptr ? 0 : a.in_place->row,
+                     .b_step = b.in_place == nullptr ? kernels_.nr : b.in_place->row,
+                     .panels = 1,
+                     .c = c_};
   float* row = nullptr;
   const auto set_rows = [&](size_t i, size_t k) {
     const size_t m = a.first(i);
-    job.a = a.at(i, a.panels.depth == depth_ ? k : k0_ + k);  // a packed operand spans all of K
+    // Operands that are not packed here span all of K.
+    job.a = a.rows_at(i, a.panels.depth == depth_ ? k : k0_ + k);
     job.rows = a.lines(i);
     row = c_.data + m * c_.row;
     if (c_.row_bias != nullptr) job.c.row_bias = c_.row_bias + m;
   };
   const auto set_columns = [&](size_t j, size_t k) {
     const size_t n = b.first(j);
-    job.b = b.at(j, b.panels.depth == depth_ ? k : k0_ + k);
+    job.b = b.columns_at(j, b.panels.depth == depth_ ? k : k0_ + k);
     job.columns = b.lines(j);
     job.c.data = row + n;
     if (c_.column_bias != nullptr) job.c.column_bias = c_.column_bias + n;
   };
   if (plan_.flat) {
+    // Tiles of one chain take 60 ns: those of whole panels are one call.
+    const size_t whole = depth_ > kGemmChain               ? 0
+                         : b.lines(t.n1 - 1) < kernels_.nr ? t.n1 - t.n0 - 1
+                                                           : t.n1 - t.n0;
     job.depth = depth_;
+    job.b_next = b.in_place == nullptr ? depth_ * kernels_.nr : kernels_.nr;
     for (size_t i = t.m0; i < t.m1; ++i) {
       set_rows(i, 0);
-      for (size_t j = t.n0; j < t.n1; ++j) {
+      for (size_t j = t.n0; j < t.n1; j += job.panels) {
         set_columns(j, 0);
+        job.panels = j == t.n0 && whole > 0 ? whole : 1;
         kernels_.tile(job);
       }
     }
@@ -241,7 +267,8 @@ void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const
 size_t gemm_scratch(const GemmKernels& kernels, size_t threads, const GemmShape& shape,
                     const GemmOperand& a, const GemmOperand& b) {
   if (gemm_form(shape, a, b) != GemmForm::kPacked) return 0;
-  return GemmPlan(kernels, shape, a, b).floats(threads);
+  // Rows of the operands may be another distance apart when the product runs, and packing pay then.
+  return GemmPlan(kernels, shape, a, b, GemmPacking::kAlways).floats(threads);
 }
 
 void run_gemm(const GemmKernels& kernels, size_t threads, const GemmShape& shape,

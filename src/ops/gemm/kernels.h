@@ -6,7 +6,7 @@
 namespace bnns::impl {
 
 // Products summed one after the other before sums are joined pairwise. Tiles take 32, which costs
-// about 6 % of their speed; chains of 64 would halve that and double the error of equal terms.
+// about 2 % of their speed; chains of 64 would double the error of equal terms.
 // Products that are not packed mostly wait for memory: 4, so that sums of equal terms stay below
 // one eps, too.
 constexpr size_t kGemmChain = 32;
@@ -27,13 +27,19 @@ struct GemmTarget {
   float alpha = 1, beta = 1;
 };
 
-// A panel of A times a panel of B. Sums of earlier blocks come from `sum_in`, those of this one and
-// the earlier go to `sum_out` (mr * nr values hi, as many lo); without sum_out the result goes to
-// the tile of C at `c`, whose biases are moved to the tile.
+// Rows of A times a panel of B, or up to a depth of kGemmChain times `panels` of them, which make
+// tiles of C side by side. Sums of earlier blocks come from `sum_in`, those of this one and the
+// earlier go to `sum_out` (mr * nr values hi, as many lo; one panel only); without sum_out the
+// result goes to C from `c` on, whose biases are moved to the first tile. Operands may lie in their
+// matrices: whole vectors then are read as far as `columns` go.
 struct GemmTileJob {
   const float *a, *b;
+  size_t a_row;   // 0: a is a panel; otherwise the distance of the rows of A, steps are neighbours
+  size_t b_step;  // between steps of depth; nr in a panel
+  size_t b_next;  // between panels of B
+  size_t panels;
   size_t depth;
-  size_t rows, columns;
+  size_t rows, columns;  // of a tile
   const float* sum_in;
   float* sum_out;
   GemmTarget c;

@@ -2,6 +2,7 @@
 #include "ops/gemm/plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/checked.h"
 #include "core/parallel.h"
@@ -23,6 +24,22 @@ constexpr size_t kSlabDepth = 4 * kGemmDepth;
 constexpr size_t kGrains = 16, kLeastGrains = 8;
 constexpr size_t kGroupRows = 120, kGroupColumns = 64;
 constexpr size_t kFlat = 64, kFlatColumns = 4;
+
+// Packing a value takes as long as multiplying it with 5 (B) to 10 (A) others: an operand that
+// meets no more lines of the other one than these is better read where it lies.
+constexpr size_t kFewRows = 64, kFewColumns = 128;
+
+// Cache lines, one of each row of a matrix, that the first-level cache holds: rows whose distance
+// is a multiple of many cache lines share few of its 64 sets.
+size_t resident_lines(size_t row) {
+  constexpr size_t kLine = kAlignment / sizeof(float), kSets = 64, kWays = 8;
+  const size_t sets = row % kLine != 0 ? kSets : kSets / std::gcd(row / kLine, kSets);
+  return row == 0 ? 1 : sets * kWays;
+}
+
+bool stays_in_place(const GemmOperand& operand) {
+  return operand.packed == nullptr && operand.has_plain();
+}
 
 size_t round_up(size_t n, size_t to) {
   return div_up(n, to) * to;
@@ -138,7 +155,7 @@ void pack_group(const GemmKernels& kernels, GemmSide side, const GemmOperand& fr
 }
 
 GemmPlan::GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const GemmOperand& a,
-                   const GemmOperand& b)
+                   const GemmOperand& b, GemmPacking packing)
     : flat(shape.k <= kFlat),
       group_a(kGroupRows / kernels.mr),
       group_b(std::max<size_t>(1, kGroupColumns / kernels.nr)),
@@ -149,8 +166,16 @@ GemmPlan::GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const Gem
   own_is_a = b.packed != nullptr || (a.packed == nullptr && shape.m >= shape.n);
   own_lines = own_is_a ? shape.m : shape.n;
   shared_lines = own_is_a ? shape.n : shape.m;
-  const bool shared_packed = (own_is_a ? b : a).packed != nullptr;
-  const bool own_packed = (own_is_a ? a : b).packed != nullptr;
+  if (packing == GemmPacking::kWherePays && shape.k <= kSlabDepth) {
+    a_in_place = stays_in_place(a) && !a.matrix.transposed && shape.n <= kFewColumns &&
+                 resident_lines(a.matrix.row) > kernels.mr;
+    b_in_place = stays_in_place(b) && !b.matrix.transposed && shape.m <= kFewRows &&
+                 shape.n % (kernels.nr / 2) == 0 && resident_lines(b.matrix.row) >= 2 * shape.k;
+  }
+  const auto ready = [&](bool is_a) {
+    return is_a ? a.packed != nullptr || a_in_place : b.packed != nullptr || b_in_place;
+  };
+  const bool shared_packed = ready(!own_is_a), own_packed = ready(own_is_a);
   const size_t own_width = own_is_a ? kernels.mr : kernels.nr;
   const size_t shared_width = own_is_a ? kernels.nr : kernels.mr;
   depth_slab = std::min(shape.k, kSlabDepth);
@@ -164,7 +189,7 @@ GemmPlan::GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const Gem
   const bool little = shared_slab * depth_slab <= kLittleShared;
   const size_t fitting = std::min((little ? kSmallBlock : kBlock) / depth_slab, kBlockLines);
   block = std::max(std::min(fitting, div_up(own_lines, kGrains)),
-                   little ? kLeastSmallLines : kLeastBlockLines);
+                   little && !flat ? kLeastSmallLines : kLeastBlockLines);
   block = round_down(std::min(block, round_up(own_lines, own_width)), own_width);
   const size_t own_all = round_up(own_lines, own_width);
   local = !own_packed && (own_lines > kLeastGrains * block || own_all > kSlab / depth_slab);

@@ -24,14 +24,18 @@ inline size_t pack_groups(const GemmPanels& to) {
 void pack_group(const GemmKernels& kernels, GemmSide side, const GemmOperand& from,
                 const GemmPanels& to, size_t group, size_t line0, size_t k0);
 
+// An operand that is used few times may be read where it lies. That never takes more memory.
+enum class GemmPacking { kAlways, kWherePays };
+
 // Lines are rows of A or columns of B.
 struct GemmPlan {
   GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const GemmOperand& a,
-           const GemmOperand& b);
+           const GemmOperand& b, GemmPacking packing);
 
   bool flat;      // K is so small that writing C decides
   bool own_is_a;  // the grains pack A, B is shared; or the other way round
-  bool local;     // grains pack their block themselves; otherwise it is packed before
+  bool a_in_place = false, b_in_place = false;
+  bool local;  // grains pack their block themselves; otherwise it is packed before
   size_t own_lines, shared_lines;
   size_t own_slab, shared_slab;  // lines that are worked on together
   size_t depth_slab;             // K is summed in slabs of so many, or all of it

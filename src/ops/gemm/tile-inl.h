@@ -1,5 +1,5 @@
-// A panel of A times a panel of B in registers: kM rows x kN vectors of C.
-//   P[m][n] = sum over k of a[k * mr + m] b[k * nr + n],  C = alpha P + beta C + bias
+// Rows of A times a panel of B in registers: kM rows x kN vectors of C.
+//   P[m][n] = sum over k of A(m, k) b[k * b_step + n],  C = alpha P + beta C + bias
 // Chains of products are joined pairwise, blocks of depth with a compensated sum.
 
 #if defined(OPENBNNS_OPS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -36,58 +36,83 @@ constexpr size_t kColumns = kVectors * hn::MaxLanes(D());
 constexpr size_t kLevels = 6;
 static_assert(kGemmDepth / kGemmChain < 1 << kLevels);
 
-// Products of depth k added.
-template <size_t kM, size_t kN>
-HWY_INLINE void Step(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, V (&sums)[kM * kN]) {
+// How the operands of a tile lie: both in panels; A in a panel, B with steps any distance apart;
+// rows of A, whose steps are neighbours, and B with steps any distance apart.
+enum class Place { kPanels, kAnyB, kRowsAnyB };
+
+// Where the operands of a step of depth lie.
+template <Place kPlace>
+struct Source {
+  const float* a;
+  const float* b;
+  size_t a_row, b_step;
+
+  HWY_INLINE Source At(size_t k) const {
+    return {.a = a + (kPlace == Place::kRowsAnyB ? k : k * kRows),
+            .b = b + k * (kPlace == Place::kPanels ? kColumns : b_step),
+            .a_row = a_row,
+            .b_step = b_step};
+  }
+  HWY_INLINE float Left(size_t x) const { return a[kPlace == Place::kRowsAnyB ? x * a_row : x]; }
+};
+
+template <size_t kCount>
+HWY_INLINE void Zeros(V (&sums)[kCount]) {
+  HWY_UNROLL(24)
+  for (size_t i = 0; i < kCount; ++i) sums[i] = hn::Zero(D());
+}
+
+// Products of one step added.
+template <size_t kM, size_t kN, Place kPlace>
+HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN]) {
   const D d;
   V row[kN];
   HWY_UNROLL(2)
-  for (size_t y = 0; y < kN; ++y) row[y] = hn::Load(d, b + y * hn::Lanes(d));
+  for (size_t y = 0; y < kN; ++y) row[y] = hn::LoadU(d, at.b + y * hn::Lanes(d));
   HWY_UNROLL(16)
   for (size_t x = 0; x < kM; ++x) {
-    const V factor = hn::Set(d, a[x]);
+    const V factor = hn::Set(d, at.Left(x));
     HWY_UNROLL(2)
     for (size_t y = 0; y < kN; ++y) sums[x * kN + y] = hn::MulAdd(factor, row[y], sums[x * kN + y]);
   }
 }
 
-// `n` steps.
-template <size_t kM, size_t kN>
-HWY_INLINE void Steps(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t n,
-                      V (&sums)[kM * kN]) {
-  for (; n >= 2; n -= 2, a += 2 * kRows, b += 2 * kColumns) {
-    Step<kM, kN>(a, b, sums);
-    Step<kM, kN>(a + kRows, b + kColumns, sums);
+// `n` steps. kPairs: two at a time, where the compiler does not run out of registers.
+template <size_t kM, size_t kN, bool kPairs, Place kPlace>
+HWY_INLINE void Steps(Source<kPlace> at, size_t n, V (&sums)[kM * kN]) {
+  if constexpr (kPairs) {
+    for (; n >= 2; n -= 2, at = at.At(2)) {
+      Step<kM, kN>(at, sums);
+      Step<kM, kN>(at.At(1), sums);
+    }
+    if (n != 0) Step<kM, kN>(at, sums);
+  } else {
+    for (; n != 0; --n, at = at.At(1)) Step<kM, kN>(at, sums);
   }
-  if (n != 0) Step<kM, kN>(a, b, sums);
 }
 
-// The sums of all chains. A row's chain ends one step after that of the row before it: stores that
-// come in one burst would keep the multipliers waiting, twenty cycles of two hundred.
-template <size_t kM, size_t kN>
-HWY_INLINE void Product(const GemmTileJob& job, V (&sums)[kM * kN]) {
-  const float* HWY_RESTRICT a = job.a;
-  const float* HWY_RESTRICT b = job.b;
+// The sums of all chains, from zeros. A row's chain ends one step after that of the row before it:
+// stores that come in one burst would keep the multipliers waiting, twenty cycles of two hundred.
+template <size_t kM, size_t kN, Place kPlace>
+HWY_INLINE void Product(Source<kPlace> at, size_t depth, V (&sums)[kM * kN]) {
+  constexpr bool kPairs = kPlace == Place::kPanels;
   SumTree<kM * kN, kLevels> tree;
   // What is left over comes first, and so little that the last row's chain is not too long.
-  size_t n = (job.depth - 1) % kGemmChain + 1;
-  if (n < job.depth && n > kGemmChain - (kM - 1)) n -= kM;
-  HWY_UNROLL(24)
-  for (size_t i = 0; i < kM * kN; ++i) sums[i] = hn::Zero(D());
-  Steps<kM, kN>(a, b, n, sums);
-  for (size_t k = n; k < job.depth; k += n) {
-    a += n * kRows;
-    b += n * kColumns;
-    n = (job.depth - k - 1) % kGemmChain + 1;
+  size_t n = (depth - 1) % kGemmChain + 1;
+  if (n < depth && n > kGemmChain - (kM - 1)) n -= kM;
+  Steps<kM, kN, kPairs>(at, n, sums);
+  for (size_t k = n; k < depth; k += n) {
+    at = at.At(n);
+    n = (depth - k - 1) % kGemmChain + 1;
     HWY_UNROLL(16)
     for (size_t x = 0; x < kM; ++x) {
       tree.template PushPart<kN>(x * kN, sums);
       HWY_UNROLL(2)
       for (size_t y = 0; y < kN; ++y) sums[x * kN + y] = hn::Zero(D());
-      Step<kM, kN>(a + x * kRows, b + x * kColumns, sums);
+      Step<kM, kN>(at.At(x), sums);
     }
     tree.Next();
-    Steps<kM, kN>(a + kM * kRows, b + kM * kColumns, n - kM, sums);
+    Steps<kM, kN, kPairs>(at.At(kM), n - kM, sums);
   }
   tree.Finish(sums);
 }
@@ -114,22 +139,22 @@ HWY_NOINLINE void Join(const GemmTileJob& job, float* HWY_RESTRICT values) {
 }
 
 // The tile, kColumns apart, to C. Behind the last column C is not touched.
-HWY_NOINLINE void Put(const GemmTileJob& job, const float* HWY_RESTRICT values) {
+HWY_NOINLINE void PutValues(const GemmTarget& c, size_t rows, size_t columns,
+                            const float* HWY_RESTRICT values) {
   const D d;
-  const GemmTarget c = job.c;
   const V alpha = hn::Set(d, c.alpha), beta = hn::Set(d, c.beta);
-  for (size_t x = 0; x < job.rows; ++x, values += kColumns) {
+  for (size_t x = 0; x < rows; ++x, values += kColumns) {
     float* HWY_RESTRICT to = c.data + x * c.row;
     const float row_bias = c.row_bias == nullptr ? 0 : c.row_bias[x];
     size_t n = 0;
-    for (; n + hn::Lanes(d) <= job.columns; n += hn::Lanes(d)) {
+    for (; n + hn::Lanes(d) <= columns; n += hn::Lanes(d)) {
       V value = hn::Mul(alpha, hn::Load(d, values + n));
       if (c.column_bias != nullptr) value = hn::Add(value, hn::LoadU(d, c.column_bias + n));
       if (c.row_bias != nullptr) value = hn::Add(value, hn::Set(d, row_bias));
       if (c.accumulate) value = hn::Add(hn::Mul(beta, hn::LoadU(d, to + n)), value);
       hn::StoreU(value, d, to + n);
     }
-    for (; n < job.columns; ++n) {
+    for (; n < columns; ++n) {
       float value = c.alpha * values[n];
       if (c.column_bias != nullptr) value += c.column_bias[n];
       if (c.row_bias != nullptr) value += row_bias;
@@ -149,61 +174,78 @@ HWY_INLINE void StoreTile(const V (&sums)[kM * kN], float* to, size_t row) {
   }
 }
 
-// A whole tile from registers to C.
+// Where the tiles of a job go. What is not needed in the loop over depth stays in memory: the
+// compiler would keep alpha and beta in registers that sums need.
 template <size_t kM, size_t kN>
-HWY_INLINE void PutTile(const GemmTarget& c, V (&sums)[kM * kN]) {
-  const D d;
-  const auto each = [&](auto change) HWY_ATTR {
-    HWY_UNROLL(16)
-    for (size_t x = 0; x < kM; ++x) {
-      HWY_UNROLL(2)
-      for (size_t y = 0; y < kN; ++y)
-        sums[x * kN + y] = change(sums[x * kN + y], x, y * hn::Lanes(d));
-    }
-  };
-  if (c.alpha != 1)
-    each([&](V sum, size_t, size_t) HWY_ATTR { return hn::Mul(hn::Set(d, c.alpha), sum); });
-  if (c.column_bias != nullptr) {
-    each([&](V sum, size_t, size_t n)
-             HWY_ATTR { return hn::Add(sum, hn::LoadU(d, c.column_bias + n)); });
-  }
-  if (c.row_bias != nullptr) {
-    each([&](V sum, size_t m, size_t) HWY_ATTR { return hn::Add(sum, hn::Set(d, c.row_bias[m])); });
-  }
-  if (c.accumulate) {
-    each([&](V sum, size_t m, size_t n) HWY_ATTR {
-      return hn::Add(hn::Mul(hn::Set(d, c.beta), hn::LoadU(d, c.data + m * c.row + n)), sum);
-    });
-  }
-  StoreTile<kM, kN>(sums, c.data, c.row);
-}
+class Tiles {
+ public:
+  explicit Tiles(const GemmTileJob& job)
+      : job_(job),
+        c_(job.c),
+        joined_(job.sum_in != nullptr || job.sum_out != nullptr),
+        direct_(!joined_ && job.columns == kN * hn::Lanes(D()) && job.c.alpha == 1 &&
+                !job.c.accumulate && job.c.column_bias == nullptr && job.c.row_bias == nullptr) {}
 
-template <size_t kM, size_t kN>
-void TileOf(const GemmTileJob& job) {
-  const GemmTarget& c = job.c;
+  // Stores a tile and goes on to the next one.
+  HWY_INLINE void Put(const V (&sums)[kM * kN]) {
+    if (HWY_LIKELY(direct_)) {
+      StoreTile<kM, kN>(sums, c_.data, c_.row);
+    } else {
+      HWY_ALIGN float values[kRows * kColumns];
+      StoreTile<kM, kN>(sums, values, kColumns);
+      Finish(values);
+    }
+    c_.data += kColumns;
+  }
+
+ private:
+  HWY_NOINLINE void Finish(float* values) {
+    if (joined_) Join(job_, values);
+    if (job_.sum_out == nullptr) PutValues(c_, job_.rows, job_.columns, values);
+    if (c_.column_bias != nullptr) c_.column_bias += kColumns;
+  }
+
+  const GemmTileJob& job_;
+  GemmTarget c_;
+  const bool joined_, direct_;
+};
+
+// kFlat: tiles of a single chain. Both kinds need every register, and each its own loop.
+template <size_t kM, size_t kN, Place kPlace, bool kFlat>
+void TilesOf(const GemmTileJob& job) {
+  Tiles<kM, kN> tiles(job);
+  Source<kPlace> at = {.a = job.a, .b = job.b, .a_row = job.a_row, .b_step = job.b_step};
   V sums[kM * kN];
-  Product<kM, kN>(job, sums);
-  const bool joined = job.sum_in != nullptr || job.sum_out != nullptr;
-  if (!joined && job.columns == kN * hn::Lanes(D())) return PutTile<kM, kN>(c, sums);
-  HWY_ALIGN float values[kRows * kColumns];
-  StoreTile<kM, kN>(sums, values, kColumns);
-  if (joined) Join(job, values);
-  if (job.sum_out == nullptr) Put(job, values);
+  if constexpr (kFlat) {
+    for (size_t i = 0; i < job.panels; ++i, at.b += job.b_next) {
+      Zeros(sums);
+      Steps<kM, kN, false>(at, job.depth, sums);
+      tiles.Put(sums);
+    }
+  } else {
+    Zeros(sums);
+    Product<kM, kN>(at, job.depth, sums);
+    tiles.Put(sums);
+  }
 }
 
 using TileFunction = void (*)(const GemmTileJob&);
 
-template <size_t kN, size_t... kM>
-constexpr TileFunction TileWith(std::index_sequence<kM...>, size_t rows) {
-  constexpr TileFunction kTable[] = {TileOf<kM + 1, kN>...};
-  return kTable[rows - 1];
+// Tiles of few rows or one vector have code of their own: they do not compute the zeros.
+template <Place kPlace, size_t... kM>
+void TilesWith(std::index_sequence<kM...>, const GemmTileJob& job) {
+  constexpr TileFunction kTable[2][2][kRows] = {
+      {{TilesOf<kM + 1, kVectors, kPlace, false>...}, {TilesOf<kM + 1, kVectors, kPlace, true>...}},
+      {{TilesOf<kM + 1, 1, kPlace, false>...}, {TilesOf<kM + 1, 1, kPlace, true>...}}};
+  const bool narrow = job.columns <= hn::Lanes(D()), flat = job.depth <= kGemmChain;
+  kTable[narrow][flat][job.rows - 1](job);
 }
 
-// Tiles of few rows or one vector have code of their own: they do not compute the zeros.
 HWY_INLINE void Tile(const GemmTileJob& job) {
   constexpr auto kAll = std::make_index_sequence<kRows>();
-  const bool narrow = job.columns <= hn::Lanes(D());
-  (narrow ? TileWith<1>(kAll, job.rows) : TileWith<kVectors>(kAll, job.rows))(job);
+  if (job.a_row != 0) return TilesWith<Place::kRowsAnyB>(kAll, job);
+  if (job.b_step != kColumns) return TilesWith<Place::kAnyB>(kAll, job);
+  TilesWith<Place::kPanels>(kAll, job);
 }
 
 }  // namespace gemm
