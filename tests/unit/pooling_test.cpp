@@ -137,6 +137,57 @@ TEST(Pooling, MinusInfinityIsACell) {
   });
 }
 
+// The cell that a scan of window (i, j) finds; in.size() if there is none.
+size_t first_maximum(const Floats& in, const Geometry& g, size_t i, size_t j) {
+  size_t best = in.size();
+  for (size_t y = j * g.stride; y < j * g.stride + g.kernel; ++y) {
+    for (size_t x = i * g.stride; x < i * g.stride + g.kernel; ++x) {
+      if (x < g.pad || x >= g.pad + g.width || y < g.pad || y >= g.pad + g.height) continue;
+      const size_t cell = (y - g.pad) * g.width + x - g.pad;
+      if (best == in.size() || in[cell] > in[best] ||
+          (std::isnan(in[cell]) && !std::isnan(in[best])))
+        best = cell;
+    }
+  }
+  return best;
+}
+
+// Rows of all lengths, windows that end with the image or hang over it; few values, so that many
+// are equal.
+TEST(Pooling, FirstMaximumOfWindowsThatShareCells) {
+  const Floats kinds[] = {{0, 1, 2}, {-kInf, -kInf, -1}, {-kInf, 0, kInf}, {0, 1, kNaN}, {kNaN}};
+  for_targets([&](const char* target) {
+    for (size_t n = 0; n < 5 * 2 * 2 * 40; ++n) {
+      const size_t width = 4 + n / 20, height = 3 + n % 9, pad = n / 5 % 2;
+      const size_t most_x = (width + pad + 1) / 2, most_y = (height + pad + 1) / 2;
+      const Geometry g = {width, height, most_x - n / 10 % 2, most_y - n / 10 % 2, 3, 2, pad};
+      SCOPED_TRACE(testing::Message() << target << ", case " << n);
+      const Floats& values = kinds[n % 5];
+      Floats in(width * height);
+      for (size_t i = 0; i < in.size(); ++i)
+        in[i] = values[(i * 2654435761u + n * 40503u) / 4096 % values.size()];
+      if (n % 5 == 4) in.assign(in.size(), 1), in[n * 7 % in.size()] = kNaN;
+      const size_t windows = g.out_width * g.out_height;
+      Indices indices(windows, 99);
+      std::vector<uint32_t> small(windows, 99);
+      const Filter filter = make(BNNSPoolingFunctionMax, g);
+      const Floats out = forward(filter, in, windows, indices.data());
+      Floats again(windows);
+      ASSERT_EQ(BNNSPoolingFilterApplyBatchEx(filter.get(), 1, in.data(), 0, again.data(), 0,
+                                              BNNSDataTypeUInt32, small.data(), 0),
+                0);
+      const Floats plain = forward(filter, in, windows);
+      for (size_t k = 0; k < windows; ++k) {
+        const size_t cell = first_maximum(in, g, k % g.out_width, k / g.out_width);
+        ASSERT_EQ(indices[k], cell) << "window " << k;
+        ASSERT_EQ(small[k], cell) << "window " << k;
+        for (const float y : {out[k], again[k], plain[k]})
+          ASSERT_TRUE(y == in[cell] || (std::isnan(y) && std::isnan(in[cell]))) << "window " << k;
+      }
+    }
+  });
+}
+
 TEST(Pooling, WindowsOutsideGiveNothing) {
   for (const auto function :
        {BNNSPoolingFunctionMax, BNNSPoolingFunctionAverageCountIncludePadding,

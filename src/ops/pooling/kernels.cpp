@@ -275,71 +275,6 @@ void SumWindows(const float* columns, const PoolingTaps& taps, size_t n, const f
   by(columns, taps, n, divisor, factor, bias, y);
 }
 
-// The lane before each, for the first one that of `before`, which is left rotated by one lane.
-HWY_INLINE V FromLaneBefore(V v, V& before) {
-  const D d;
-  const DI di;
-  const VI lane = hn::Iota(di, -1), last = hn::Set(di, static_cast<int32_t>(hn::Lanes(d)) - 1);
-  const auto first = hn::Lt(lane, hn::Zero(di));
-  const V rotated =
-      hn::TableLookupLanes(v, hn::IndicesFromVec(d, hn::IfThenElse(first, last, lane)));
-  const V shifted = hn::IfThenElse(hn::RebindMask(d, first), before, rotated);
-  before = rotated;
-  return shifted;
-}
-
-// The last vector of windows overlaps the one before it: masked stores are slow. The column to its
-// left is then summed apart. kRows 0: any number of rows.
-template <size_t kRows>
-HWY_INLINE void Average3By2Row(const PoolingRows& rows, size_t cells, size_t n,
-                               const float* divisor, V factor, V bias, float* y) {
-  const D d;
-  const size_t lanes = hn::Lanes(d), count = kRows == 0 ? rows.count : kRows;
-  const V zero = hn::Zero(d);
-  V before = zero;
-  for (size_t next = 0; next < n; next += lanes) {
-    size_t i = next;
-    if (i + lanes > n && n >= lanes && i > 0) {
-      i = n - lanes;
-      before = zero;
-      for (size_t r = 0; r < count && 2 * i <= cells; ++r)
-        before = hn::Add(before, hn::Set(d, rows.data[r * rows.step + 2 * i - 1]));
-    }
-    const size_t left = cells > 2 * i ? cells - 2 * i : 0;
-    V low = zero, high = zero;
-    for (size_t r = 0; r < count; ++r) {
-      const float* from = rows.data + r * rows.step + 2 * i;
-      low = hn::Add(low, LoadFirst(d, from, left));
-      high = hn::Add(high, LoadFirst(d, from + lanes, left > lanes ? left - lanes : 0));
-    }
-    V even, odd;
-    Deinterleave(d, low, high, even, odd);
-    const V sum = hn::Add(hn::Add(FromLaneBefore(odd, before), even), odd);
-    const V by = hn::Mul(LoadFirst(d, divisor + i, n - i), factor);
-    const V mean = hn::IfThenElse(hn::Eq(by, zero), zero, hn::Div(sum, by));
-    StoreFirst(d, hn::Add(mean, bias), n - i, y + i);
-  }
-}
-
-void Average3By2(const PlaneAxes& axes, bool whole, size_t first, size_t count,
-                 const PoolingPlane<const float>& x, const float* divisor, float bias,
-                 const PoolingPlane<float>& y) {
-  const D d;
-  const V added = hn::Set(d, bias);
-  for (size_t j = first; j < first + count; ++j) {
-    const TapRange taps = real_taps(axes.y, j);
-    const PoolingRows rows = {
-        .data = x.data + taps.cell * x.row, .count = taps.count, .step = axes.y.dilation * x.row};
-    const V factor = hn::Set(d, whole ? 1.0f : static_cast<float>(taps.count));
-    float* to = y.data + j * y.row;
-    if (taps.count == 3) {
-      Average3By2Row<3>(rows, axes.x.cells, axes.x.windows, divisor, factor, added, to);
-    } else {
-      Average3By2Row<0>(rows, axes.x.cells, axes.x.windows, divisor, factor, added, to);
-    }
-  }
-}
-
 void AveragePlanes(const float* x, size_t x_step, size_t n, size_t count, float divisor,
                    const float* bias, float* y, size_t y_step) {
   const D d;
@@ -363,7 +298,6 @@ const PoolingKernels* PoolingTable() {
                                             .max_2x2 = Max2x2,
                                             .sum_columns = SumColumns,
                                             .sum_windows = SumWindows,
-                                            .average_3by2 = Average3By2,
                                             .average_planes = AveragePlanes};
   return &kTable;
 }

@@ -80,17 +80,37 @@ struct PoolingKernels {
   // bias + sqrt(s). Nothing divided by 0 is 0.
   void (*sum_windows)(const float* columns, const PoolingTaps& taps, size_t n, const float* divisor,
                       float factor, float bias, float* y);
-  // Both steps for windows of 3 cells in width at a stride of 2 and a pad of 1, for the rows of
-  // windows [first, first + count): averages as of sum_windows, the factor being the rows of the
-  // window inside the plane, or with whole windows 1.
-  void (*average_3by2)(const PlaneAxes& axes, bool whole, size_t first, size_t count,
-                       const PoolingPlane<const float>& x, const float* divisor, float bias,
-                       const PoolingPlane<float>& y);
   // y[k * y_step] = bias[k] + the sum of n values from x + k * x_step / divisor. bias may be NULL.
   void (*average_planes)(const float* x, size_t x_step, size_t n, size_t count, float divisor,
                          const float* bias, float* y, size_t y_step);
 };
 const PoolingKernels* pooling_kernels();
+
+// Whether windows along an axis are of 3 cells at a stride of 2, the middle one always inside.
+inline bool is_3by2(const PoolingAxis& axis) {
+  return axis.taps == 3 && axis.stride == 2 && axis.dilation == 1 && axis.pad <= 1 &&
+         2 * axis.windows <= axis.pad + axis.cells;
+}
+
+// For rows of windows [first, first + count) of planes that are is_3by2 in width and height; y and
+// index begin with the first of them. False if it must be done otherwise, as rows are too short;
+// then nothing is settled.
+struct Pooling3x3Kernels {
+  // y = bias + the maxima, and where they are; index.data may be NULL. False also if there may be
+  // a NaN.
+  bool (*max_32)(const PlaneAxes& axes, size_t first, size_t count,
+                 const PoolingPlane<const float>& x, float bias, const PoolingPlane<float>& y,
+                 const PoolingPlane<uint32_t>& index);
+  bool (*max_64)(const PlaneAxes& axes, size_t first, size_t count,
+                 const PoolingPlane<const float>& x, float bias, const PoolingPlane<float>& y,
+                 const PoolingPlane<uint64_t>& index);
+  // y = bias + sum / (divisor * factor), the factor being the rows of the window inside the plane,
+  // or with whole windows 1.
+  bool (*average)(const PlaneAxes& axes, bool whole, size_t first, size_t count,
+                  const PoolingPlane<const float>& x, const float* divisor, float bias,
+                  const PoolingPlane<float>& y);
+};
+const Pooling3x3Kernels* pooling_3x3_kernels();
 
 struct PoolingBackwardKernels {
   // Gradients of 2 x 2 windows at a stride of 2, from the first cell on: g goes to the cell of its

@@ -51,6 +51,7 @@ PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem&
   averages_ = global_ && problem.cells() <= kSmallPlane && problem.kind != PoolingKind::kMax &&
               problem.kind != PoolingKind::kL2Norm && !problem.un_max();
   windows_3by2_ = regular_ && x.taps == 3 && x.stride == 2 && x.dilation == 1 && x.pad <= 1;
+  windows_3x3_ = is_3by2(x) && is_3by2(y);
   windows_2x2_ = x.taps == 2 && y.taps == 2 && x.stride == 2 && x.dilation == 1 &&
                  y.dilation == 1 && x.pad == 0 && 2 * x.windows <= x.cells;
 }
@@ -197,6 +198,7 @@ void PoolingOp::forward_plane(const ForwardCall& call, size_t plane, const Work&
     const bool indexed = problem_.kind == PoolingKind::kMax && call.indices.data != nullptr;
     for (size_t first = 0; first < problem_.y.windows; first += rows_at_once_) {
       const size_t count = std::min(rows_at_once_, problem_.y.windows - first);
+      if (indexed && max_rows_64(call.indices, plane, x, first, count, bias, y)) continue;
       pool_rows(x, first, count, bias, work, y, indexed ? work.index : nullptr);
       if (indexed) write_index(call.indices, plane, first, count, work.index);
     }
@@ -218,6 +220,10 @@ void PoolingOp::pool_rows(const Plane& x, size_t first, size_t count, float bias
 void PoolingOp::max_rows(const Plane& x, size_t first, size_t count, float bias, const Work& work,
                          const Plane& y, int32_t* index) const {
   const PoolingAxis& axis = problem_.x;
+  if (windows_3x3_ && kernels_3x3_->max_32({.x = axis, .y = problem_.y}, first, count,
+                                           {x.data, x.row}, bias, {y.data + first * y.row, y.row},
+                                           {reinterpret_cast<uint32_t*>(index), axis.windows}))
+    return;
   const size_t n = axis.windows, dilation = problem_.y.dilation;
   const size_t pad = regular_ ? axis.pad : 0;
   bool nan[kMostRows];
@@ -289,10 +295,10 @@ void PoolingOp::sum_rows(const Plane& x, size_t first, size_t count, float bias,
   const bool norm = problem_.kind == PoolingKind::kL2Norm;
   const bool inside = problem_.kind == PoolingKind::kAverageInside;
   if (global_ && x.row == axis.cells) return void(*y.data = bias + sum_of_plane(x));
-  if (windows_3by2_ && axis.pad == 1 && !norm) {
-    return kernels_->average_3by2({.x = axis, .y = problem_.y}, !inside, first, count,
-                                  {x.data, x.row}, work.divisor, bias, {y.data, y.row});
-  }
+  if (windows_3x3_ && !norm &&
+      kernels_3x3_->average({.x = axis, .y = problem_.y}, !inside, first, count, {x.data, x.row},
+                            work.divisor, bias, {y.data + first * y.row, y.row}))
+    return;
   for (size_t r = 0; r < count; ++r) {
     const TapRange rows = real_taps(problem_.y, first + r);
     kernels_->sum_columns({.data = x.data + rows.cell * x.row,

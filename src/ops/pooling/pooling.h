@@ -144,6 +144,8 @@ class PoolingOp {
   void activate(const Plane& y) const;
   void draw_noise(size_t batch, Rows out, uint64_t random_stream) const;
 
+  bool max_rows_64(const PoolingIndices& indices, size_t plane, const Plane& x, size_t first,
+                   size_t count, float bias, const Plane& y) const;
   void write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
                    const int32_t* from) const;
   void read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const;
@@ -178,6 +180,7 @@ class PoolingOp {
   size_t threads_;
   PoolingProblem problem_;
   const PoolingKernels* kernels_ = pooling_kernels();
+  const Pooling3x3Kernels* kernels_3x3_ = pooling_3x3_kernels();
   const PoolingBackwardKernels* backward_kernels_ = pooling_backward_kernels();
   const SoftmaxKernels* sums_ = softmax_kernels();
   ElementRun run_;
@@ -187,6 +190,7 @@ class PoolingOp {
   bool averages_;                // global, of small planes: many at once
   bool regular_;                 // padded rows are of reasonable length
   bool windows_3by2_;            // of 3 in width at a stride of 2, with a pad of 0 or 1
+  bool windows_3x3_;             // at a stride of 2, as the kernels for them ask
   bool windows_2x2_;             // at a stride of 2, none crossing the left or right edge
   bool may_be_empty_;            // some window may have no cell inside
   size_t columns_size_, padded_size_, row_pitch_;  // of one row

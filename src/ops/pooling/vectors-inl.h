@@ -60,19 +60,6 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadStrided(D d, const T* from, size_t str
   }
 }
 
-// The even and the odd ones of the values of two vectors.
-template <class D, class V>
-HWY_INLINE void Deinterleave(D d, V low, V high, V& even, V& odd) {
-#if HWY_TARGET == HWY_SCALAR
-  (void)d;
-  even = low;
-  odd = high;
-#else
-  even = hwy::HWY_NAMESPACE::ConcatEven(d, high, low);
-  odd = hwy::HWY_NAMESPACE::ConcatOdd(d, high, low);
-#endif
-}
-
 // at(i, n) for vectors that cover [0, n): whole ones, the last overlapping the one before it, which
 // what is computed must allow; or a single incomplete one.
 template <class D, class At>
