@@ -4,8 +4,10 @@
 // many.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -22,7 +24,8 @@ size_t draw(Generator& g, size_t low, size_t high) {
 struct Axis {
   size_t large, small, kernel, stride, dilation, before, after;
 
-  Axis(Generator& g, size_t longest)
+  // grid: three taps without stride.
+  Axis(Generator& g, size_t longest, bool grid)
       : small(draw(g, 1, longest)),
         kernel(draw(g, 1, 4)),
         stride(draw(g, 0, 2) == 0 ? draw(g, 2, 4) : 1),
@@ -33,6 +36,10 @@ struct Axis {
       kernel = stride = draw(g, 1, 3);
       dilation = 1;
       before = after = 0;
+    }
+    if (grid) {
+      kernel = 3;
+      stride = 1;
     }
     const size_t needed = stride * (small - 1) + (kernel - 1) * dilation + 1 + draw(g, 0, 6) / 5;
     large = needed > before + after ? needed - before - after : 1;
@@ -87,15 +94,24 @@ struct Tensor {
 };
 
 struct Problem {
-  explicit Problem(uint32_t seed)
+  // grid: 3 x 3 taps, one channel on one side at least.
+  Problem(uint32_t seed, bool grid)
       : g(seed),
         transposed(g() % 3 == 0),
         groups(g() % 3 == 0 ? draw(g, 2, 4) : 1),
-        ig(draw(g, 1, g() % 4 == 0 ? 20 : 5)),
-        og(draw(g, 1, g() % 4 == 0 ? 40 : 5)),
+        ig(grid && g() % 4 > 0 ? 1 : draw(g, 1, g() % 4 == 0 ? 20 : 5)),
+        og(grid && ig > 1 ? 1
+                          : draw(g, 1,
+                                 g() % 4 == 0 ? 40
+                                 : grid       ? 2
+                                              : 5)),
         batch(draw(g, 1, 3)),
-        x(g, g() % 4 == 0 ? 40 : 12),
-        y(g, 8),
+        x(g,
+          grid && g() % 16 == 0 ? 1200
+          : g() % 4 == 0        ? 40
+                                : 12,
+          grid),
+        y(g, grid && x.small < 50 && g() % 4 == 0 ? 80 : 8, grid),
         layout(kLayouts[g() % (groups == 1 ? 4 : 2)]),
         in(image(true, false)),
         out(image(false, true)),
@@ -229,16 +245,72 @@ void Problem::check() {
   EXPECT_EQ(db.values, right_db.values);
 }
 
-TEST(ExactConvolution, RandomProblems) {
+void check_problems(bool grid) {
   const char* wish = std::getenv("OPENBNNS_EXACT_PROBLEMS");
   const long problems = wish == nullptr ? 300 : std::atol(wish);
   ASSERT_GT(problems, 0);
   for (long n = 0; n < problems; ++n) {
     SCOPED_TRACE("seed " + std::to_string(n));
-    Problem(static_cast<uint32_t>(n)).check();
+    Problem(static_cast<uint32_t>(n), grid).check();
     if (testing::Test::HasFailure()) break;
   }
   std::printf("%ld problems\n", problems);
+}
+
+TEST(ExactConvolution, RandomProblems) {
+  check_problems(false);
+}
+
+TEST(ExactConvolution, RandomGrids) {
+  check_problems(true);
+}
+
+// One infinite pixel: exactly the weights that meet it have an infinite gradient, however vectors
+// of pixels are masked or moved.
+TEST(ExactConvolution, AnInfinityCountsWhereItIsMet) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr size_t kHeight = 4, kPad = 1;
+  for (size_t width = 3; width < 40; ++width) {
+    const size_t out_width = width + 2 * kPad - 2, out_height = kHeight - 2;
+    std::vector<float> in(width * kHeight, 1), dy(out_width * out_height, 1), weights(9, 1), dw(9);
+    BNNSLayerParametersConvolution p = {};
+    const auto image = [](size_t w, size_t h, float* data) {
+      BNNSNDArrayDescriptor d = {};
+      d.layout = BNNSDataLayoutImageCHW;
+      d.data_type = BNNSDataTypeFloat32;
+      d.size[0] = w, d.size[1] = h, d.size[2] = 1;
+      d.data = data;
+      return d;
+    };
+    p.i_desc = image(width, kHeight, nullptr);
+    p.o_desc = image(out_width, out_height, nullptr);
+    p.w_desc = image(3, 3, weights.data());
+    p.w_desc.layout = BNNSDataLayoutConvolutionWeightsOIHW;
+    p.w_desc.size[3] = 1;
+    p.x_padding = kPad;
+    BNNSFilter filter = BNNSFilterCreateLayerConvolution(&p, nullptr);
+    ASSERT_NE(filter, nullptr) << OpenBNNSGetLastError();
+    for (size_t at = 0; at < in.size(); ++at) {
+      in[at] = kInfinity;
+      BNNSNDArrayDescriptor out_delta = image(out_width, out_height, dy.data());
+      BNNSNDArrayDescriptor weights_delta = p.w_desc;
+      weights_delta.data = dw.data();
+      ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter, 1, in.data(), 0, nullptr, 0, nullptr, 0,
+                                             &out_delta, 0, &weights_delta, nullptr),
+                0)
+          << OpenBNNSGetLastError();
+      in[at] = 1;
+      for (size_t k = 0; k < 9; ++k) {
+        // Before the first column or row very large.
+        const size_t q = at % width + kPad - k % 3, r = at / width - k / 3;
+        const bool meets = q < out_width && r < out_height;
+        EXPECT_EQ(dw[k] == kInfinity, meets)
+            << "width " << width << " pixel " << at << " tap " << k;
+        EXPECT_TRUE(meets || std::isfinite(dw[k]));
+      }
+    }
+    BNNSFilterDestroy(filter);
+  }
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ constexpr size_t kOutputs = 1024;
 constexpr size_t kOuterOutputs = 256;
 // Windows that share a copy of the small image.
 constexpr size_t kWindows = 288;
+// Fewer windows where there would be fewer grains than this, if each has enough products.
 constexpr size_t kGrains = 6;
+constexpr double kGrainProducts = 200000;
 constexpr double kProductsPerNanosecond = 20;
 
 // Vectors of channels of a grain, shared out evenly.
@@ -22,12 +24,10 @@ size_t channels_of_small(const ConvolutionGeometry& g, size_t lanes) {
   return div_up(vectors, div_up(vectors, kOuterVectors)) * lanes;
 }
 
-// Fewer where there would be hardly any grains.
-size_t channels_of_large(const ConvolutionGeometry& g, size_t small) {
-  const size_t others = g.groups * div_up(g.small_channels, small);
-  const size_t blocks = std::max(
-      div_up(checked_mul(g.large_channels, g.taps(), "the depth"), kWindows), kGrains / others);
-  return div_up(g.large_channels, std::clamp<size_t>(blocks, 1, g.large_channels));
+// Channels that share a copy of the small image, shared out evenly.
+size_t channels_of_large(const ConvolutionGeometry& g) {
+  const size_t blocks = div_up(checked_mul(g.large_channels, g.taps(), "the depth"), kWindows);
+  return div_up(g.large_channels, std::min(blocks, g.large_channels));
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ ConvolutionDotPlan::ConvolutionDotPlan(const Memory& memory, const ConvolutionGe
     : many_(g.small_channels >= lanes),
       lanes_(lanes),
       small_channels_(many_ ? channels_of_small(g, lanes) : lanes),
-      large_channels_(channels_of_large(g, small_channels_)),
+      large_channels_(channels_of_large(g)),
       plan_(memory, g, ConvolutionDirection::kToSmall,
             {.channels = large_channels_,
              .floats = kBufferFloats,
@@ -98,59 +98,85 @@ ConvolutionDotPlan::Buffers ConvolutionDotPlan::buffers(float* work) const {
   return b;
 }
 
+// Lanes are channels.
+void ConvolutionDotPlan::add_outer(const ConvolutionContext& context, const Images& images,
+                                   const Block& at, const ConvolutionSums& block,
+                                   const Buffers& b) const {
+  const ConvolutionJob& job = plan_.job(0);
+  ConvolutionOuter outer = {.a = b.transposed,
+                            .vectors = div_up(block.ks, lanes_),
+                            .x = b.large,
+                            .x_row = job.pitch,
+                            .x_plane = 0,
+                            .offset = job.offset,
+                            .depth = block.cs * context.geometry.taps(),
+                            .rows = at.rows,
+                            .columns = job.x.count,
+                            .sums = b.sums,
+                            .sums_row = small_channels_};
+  if (is_source_itself(job, images.large)) {
+    const ImageBatch& from = images.large.images();
+    outer.x = from.floats() + from.offset(at.n, at.c0, at.i0);
+    outer.x_row = from.one.stride[1];
+    outer.x_plane = from.one.stride[2];
+  } else {
+    fill_buffer(context.kernels, job, images.large, at.n, at.c0, block.cs, at.i0, at.rows, b.large,
+                b.row_scratch);
+  }
+  copy_small(context, images.small, at.n, block.k0, block.ks, at.i0, at.rows, b);
+  context.kernels.many.outer(outer);
+}
+
+// Lanes are pixels.
+void ConvolutionDotPlan::add_dots(const ConvolutionContext& context, const Images& images,
+                                  const Block& at, const ConvolutionSums& block,
+                                  const Buffers& b) const {
+  const ConvolutionJob& job = plan_.job(0);
+  const ConvolutionKernels& kernels = context.kernels;
+  const RowReader &small = images.small, &large = images.large;
+  const bool is_grid = context.geometry.small_channels == 1 && job.is_grid;
+  const bool large_in_place = is_grid && is_grid_source(kernels, job, large);
+  if (!large_in_place)
+    fill_buffer(kernels, job, large, at.n, at.c0, block.cs, at.i0, at.rows, b.large, b.row_scratch);
+  const bool in_place = small.is_direct() && small.one().stride[0] == 1 &&
+                        job.x.count >= (is_grid ? kernels.grid_columns : lanes_);
+  if (!in_place) copy_small(context, small, at.n, block.k0, block.ks, at.i0, at.rows, b);
+  const ImageBatch& from = small.images();
+  const ConvolutionDots dots = {
+      .a = in_place ? from.floats() + from.offset(at.n, block.k0, at.i0) : b.small,
+      .a_plane = in_place ? from.one.stride[2] : plane_,
+      .a_row = in_place ? from.one.stride[1] : row_,
+      .channels = block.ks,
+      .x = b.large,
+      .x_row = job.pitch,
+      .offset = job.offset,
+      .depth = block.cs * context.geometry.taps(),
+      .rows = at.rows,
+      .columns = job.x.count,
+      .sums = b.sums,
+      .sums_row = small_channels_};
+  if (!is_grid) return kernels.dots(dots);
+  kernels.grid_dots(large_in_place ? grid_of_source(job, large, at.n, at.c0, at.i0)
+                                   : grid_of_buffer(job, b.large, plan_.buffer()),
+                    dots);
+}
+
 void ConvolutionDotPlan::run_grain(const ConvolutionContext& context, size_t batch,
-                                   const RowReader& small, const RowReader& large,
-                                   const ConvolutionSums& block, float* work) const {
+                                   const Images& images, const ConvolutionSums& block,
+                                   float* work) const {
   const ConvolutionGeometry& g = context.geometry;
   const ConvolutionJob& job = plan_.job(0);
   const Buffers b = buffers(work);
-  const size_t c0 = block.k0 / g.small_channels * g.large_channels + block.c0;
-  std::fill_n(b.sums, job.depth * small_channels_, 0.0f);
-  for (size_t n = 0; n < batch; ++n) {
-    for (size_t i0 = 0; i0 < job.y.count; i0 += job.rows) {
-      const size_t rows = std::min(job.rows, job.y.count - i0);
-      const size_t depth = block.cs * g.taps();
+  std::fill_n(b.sums, block.cs * g.taps() * small_channels_, 0.0f);
+  Block at = {.c0 = block.k0 / g.small_channels * g.large_channels + block.c0};
+  for (; at.n < batch; ++at.n) {
+    for (at.i0 = 0; at.i0 < job.y.count; at.i0 += job.rows) {
+      at.rows = std::min(job.rows, job.y.count - at.i0);
       if (many_) {
-        ConvolutionOuter outer = {.a = b.transposed,
-                                  .vectors = div_up(block.ks, lanes_),
-                                  .x = b.large,
-                                  .x_row = job.pitch,
-                                  .x_plane = 0,
-                                  .offset = job.offset,
-                                  .depth = depth,
-                                  .rows = rows,
-                                  .columns = g.x.small,
-                                  .sums = b.sums,
-                                  .sums_row = small_channels_};
-        if (is_source_itself(job, large)) {
-          const ImageBatch& from = large.images();
-          outer.x = from.floats() + from.offset(n, c0, i0);
-          outer.x_row = from.one.stride[1];
-          outer.x_plane = from.one.stride[2];
-        } else {
-          fill_buffer(context.kernels, job, large, n, c0, block.cs, i0, rows, b.large,
-                      b.row_scratch);
-        }
-        copy_small(context, small, n, block.k0, block.ks, i0, rows, b);
-        context.kernels.many.outer(outer);
-        continue;
+        add_outer(context, images, at, block, b);
+      } else {
+        add_dots(context, images, at, block, b);
       }
-      fill_buffer(context.kernels, job, large, n, c0, block.cs, i0, rows, b.large, b.row_scratch);
-      const bool in_place = small.is_direct() && small.one().stride[0] == 1 && g.x.small >= lanes_;
-      if (!in_place) copy_small(context, small, n, block.k0, block.ks, i0, rows, b);
-      const ImageBatch& from = small.images();
-      context.kernels.dots({.a = in_place ? from.floats() + from.offset(n, block.k0, i0) : b.small,
-                            .a_plane = in_place ? from.one.stride[2] : plane_,
-                            .a_row = in_place ? from.one.stride[1] : row_,
-                            .channels = block.ks,
-                            .x = b.large,
-                            .x_row = job.pitch,
-                            .offset = job.offset,
-                            .depth = depth,
-                            .rows = rows,
-                            .columns = g.x.small,
-                            .sums = b.sums,
-                            .sums_row = small_channels_});
     }
   }
 }
@@ -160,21 +186,25 @@ void ConvolutionDotPlan::run(const ConvolutionContext& context, size_t batch,
                              const ConvolutionWeights& dw, bool accumulate,
                              const ConvolutionWork& work) const {
   const ConvolutionGeometry& g = context.geometry;
-  const size_t c_blocks = div_up(g.large_channels, large_channels_);
   const size_t k_blocks = div_up(g.small_channels, small_channels_);
   const double products = static_cast<double>(batch) * static_cast<double>(g.weights()) *
                           static_cast<double>(g.y.small * g.x.small);
+  const auto most =
+      static_cast<size_t>(std::clamp(products / kGrainProducts, 1.0, double{kGrains}));
+  const size_t splits = std::clamp<size_t>(most / (g.groups * k_blocks), 1, g.large_channels);
+  const size_t channels = std::min(large_channels_, div_up(g.large_channels, splits));
+  const size_t c_blocks = div_up(g.large_channels, channels);
   const auto body = [&](size_t grain, size_t worker) {
     const size_t group = grain / (c_blocks * k_blocks);
     const size_t k0 = grain / c_blocks % k_blocks * small_channels_;
-    const size_t c0 = grain % c_blocks * large_channels_;
+    const size_t c0 = grain % c_blocks * channels;
     const ConvolutionSums block = {.sums = buffers(work.of(worker)).sums,
                                    .row = small_channels_,
                                    .k0 = group * g.small_channels + k0,
                                    .ks = std::min(small_channels_, g.small_channels - k0),
                                    .c0 = c0,
-                                   .cs = std::min(large_channels_, g.large_channels - c0)};
-    run_grain(context, batch, small, large, block, work.of(worker));
+                                   .cs = std::min(channels, g.large_channels - c0)};
+    run_grain(context, batch, {small, large}, block, work.of(worker));
     store_weights(g, dw, block, accumulate);
   };
   parallel_for(useful_threads(context.threads, products / kProductsPerNanosecond),

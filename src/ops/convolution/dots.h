@@ -28,12 +28,23 @@ class ConvolutionDotPlan {
   Buffers buffers(float* work) const;
   void copy_small(const ConvolutionContext& context, const RowReader& small, size_t n, size_t k0,
                   size_t ks, size_t i0, size_t rows, const Buffers& to) const;
-  void run_grain(const ConvolutionContext& context, size_t batch, const RowReader& small,
-                 const RowReader& large, const ConvolutionSums& block, float* work) const;
+  struct Images {
+    const RowReader &small, &large;
+  };
+  // Rows [i0, i0 + rows) of the small image of sample n, channels of the large one from c0 on.
+  struct Block {
+    size_t c0, n = 0, i0 = 0, rows = 0;
+  };
+  void add_outer(const ConvolutionContext& context, const Images& images, const Block& at,
+                 const ConvolutionSums& block, const Buffers& b) const;
+  void add_dots(const ConvolutionContext& context, const Images& images, const Block& at,
+                const ConvolutionSums& block, const Buffers& b) const;
+  void run_grain(const ConvolutionContext& context, size_t batch, const Images& images,
+                 const ConvolutionSums& block, float* work) const;
 
   bool many_;  // lanes are channels of the small image; else they are pixels
   size_t lanes_;
-  size_t small_channels_, large_channels_;  // of a grain
+  size_t small_channels_, large_channels_;  // of a grain, at most
   ConvolutionPlan plan_;
   size_t row_, plane_;  // of the copy of the small image
 };

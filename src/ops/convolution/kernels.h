@@ -33,6 +33,17 @@ struct ConvolutionProducts {
   bool accumulate;
 };
 
+constexpr size_t kGridTaps = 3;
+
+// The source of 3 x 3 taps that lie in rows that follow each other, with zeros around it.
+struct ConvolutionGrid {
+  const float* data;
+  size_t plane, row;
+  size_t rows, columns;         // columns: at least a vector, or more than are ever read
+  ptrdiff_t first_row;          // of output 0,
+  ptrdiff_t column[kGridTaps];  // and its columns
+};
+
 // Sums are laid out [n][sums_row] with m fastest. Rows of `a` shorter than a vector end with zeros
 // up to a whole one.
 struct ConvolutionDots {
@@ -63,7 +74,9 @@ struct ConvolutionOuter {
 };
 
 using ProductsKernel = void (*)(const ConvolutionProducts& block);
+using GridProductsKernel = void (*)(const ConvolutionGrid& x, const ConvolutionProducts& block);
 using DotsKernel = void (*)(const ConvolutionDots& block);
+using GridDotsKernel = void (*)(const ConvolutionGrid& x, const ConvolutionDots& block);
 
 struct OuterKernels {
   void (*outer)(const ConvolutionOuter& block);
@@ -87,21 +100,24 @@ struct ConvolutionCopy {
 
 struct ConvolutionKernels {
   size_t lanes;
+  size_t grid_columns;  // of the narrowest rows that the grid kernels take
   void (*copy)(const ConvolutionCopy& block);
-  ProductsKernel products;         // few output channels
-  ProductsKernel packed_products;  // many
-  ProductsKernel grid_products;    // one, and jobs that are a grid
+  ProductsKernel products;           // few output channels
+  ProductsKernel packed_products;    // many
+  GridProductsKernel grid_products;  // one, and jobs that are a grid
   DotsKernel dots;
-  OuterKernels many;  // in place of dots, for many channels
+  GridDotsKernel grid_dots;  // one channel, and jobs that are a grid
+  OuterKernels many;         // in place of dots, for many channels
   double (*sum)(const float* row, size_t step, size_t n);
 };
 
 // Each kernel file exports its own; together they are the table of the chosen target.
 ProductsKernel convolution_products();
 ProductsKernel convolution_packed_products();
-ProductsKernel convolution_grid_products();
+GridProductsKernel convolution_grid_products();
 OuterKernels convolution_outer();
 DotsKernel convolution_dots();
+GridDotsKernel convolution_grid_dots();
 ConvolutionKernels convolution_kernels();
 
 }  // namespace bnns::impl

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ops/convolution/edges-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -87,11 +88,13 @@ double Sum(const float* row, size_t step, size_t n) {
 
 ConvolutionKernels ConvolutionRowKernels() {
   return {.lanes = hn::Lanes(D()),
+          .grid_columns = Edge::narrowest(),
           .copy = CopyRows,
           .products = nullptr,
           .packed_products = nullptr,
           .grid_products = nullptr,
           .dots = nullptr,
+          .grid_dots = nullptr,
           .many = {},
           .sum = Sum};
 }
@@ -111,6 +114,7 @@ ConvolutionKernels convolution_kernels() {
   kernels.packed_products = convolution_packed_products();
   kernels.grid_products = convolution_grid_products();
   kernels.dots = convolution_dots();
+  kernels.grid_dots = convolution_grid_dots();
   kernels.many = convolution_outer();
   return kernels;
 }

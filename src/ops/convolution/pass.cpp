@@ -85,6 +85,8 @@ class Runner {
   };
   void run_block(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
                  float* work) const;
+  void multiply(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
+                ConvolutionProducts& products, float* work) const;
   void finish_block(const ConvolutionProducts& block) const;
   void convert_block(const ConvolutionProducts& block, size_t n, size_t channel, size_t y0) const;
 
@@ -212,27 +214,36 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
     products.columns *= rows;
     products.rows = 1;
   }
-  // By the channels of the group, not of this grain: even the bits of a NaN are those of one
-  // kernel.
-  const bool many = outputs_ >= kManyChannels;
-  if (many && !pass_.plan->shares() && products.columns >= kTileColumns &&
-      is_source_itself(job, pass_.source) && pass_.source.one().stride[1] == job.pitch) {
-    const ImageBatch& from = pass_.source.images();
-    products.x = from.floats() + from.offset(n, group * sources_, i0);
-    products.x_plane = from.one.stride[2];
-  } else if (to_fill != nullptr) {
-    fill_buffer(context_.kernels, *to_fill, pass_.source, n, group * sources_, sources_, i0,
-                std::min(to_fill->rows, to_fill->y.count - i0), work, row_scratch);
-  }
-  const ConvolutionKernels& kernels = context_.kernels;
-  const ProductsKernel few =
-      outputs_ == 1 && job.is_grid ? kernels.grid_products : kernels.products;
-  (many ? kernels.packed_products : few)(products);
+  multiply(job, block, to_fill, products, work);
   if (pass_.activation != nullptr && whole_rows_) finish_block(products);
   if (!direct) {
     products.rows = rows;
     convert_block(products, n, channel, y0);
   }
+}
+
+// The kernel is chosen by the channels of the group, not of this grain: even the bits of a NaN are
+// those of one kernel.
+void Runner::multiply(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
+                      ConvolutionProducts& products, float* work) const {
+  const ConvolutionKernels& kernels = context_.kernels;
+  const ConvolutionPlan& plan = *pass_.plan;
+  const RowReader& source = pass_.source;
+  const size_t n = block.n, channel = block.group * sources_, i0 = block.i0;
+  const bool many = outputs_ >= kManyChannels, is_grid = outputs_ == 1 && job.is_grid;
+  if (is_grid && !plan.shares() && is_grid_source(kernels, job, source))
+    return kernels.grid_products(grid_of_source(job, source, n, channel, i0), products);
+  if (many && !plan.shares() && products.columns >= kTileColumns && is_source_itself(job, source) &&
+      source.one().stride[1] == job.pitch) {
+    const ImageBatch& from = source.images();
+    products.x = from.floats() + from.offset(n, channel, i0);
+    products.x_plane = from.one.stride[2];
+  } else if (to_fill != nullptr) {
+    fill_buffer(kernels, *to_fill, source, n, channel, sources_, i0,
+                std::min(to_fill->rows, to_fill->y.count - i0), work, work + plan.buffer());
+  }
+  if (is_grid) return kernels.grid_products(grid_of_buffer(job, work, plan.buffer()), products);
+  (many ? kernels.packed_products : kernels.products)(products);
 }
 
 void Runner::finish_block(const ConvolutionProducts& block) const {
@@ -274,6 +285,34 @@ bool is_source_itself(const ConvolutionJob& job, const RowReader& source) {
     return a.taps == 1 && a.shift[0] == 0 && a.step == 1 && a.source == a.count;
   };
   return source.is_direct() && source.one().stride[0] == 1 && trivial(job.y) && trivial(job.x);
+}
+
+bool is_grid_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
+                    const RowReader& source) {
+  return job.is_grid && source.is_direct() && source.one().stride[0] == 1 && job.y.step == 1 &&
+         job.x.step == 1 && job.x.source >= kernels.grid_columns;
+}
+
+ConvolutionGrid grid_of_source(const ConvolutionJob& job, const RowReader& source, size_t n,
+                               size_t channel, size_t i0) {
+  const ImageBatch& from = source.images();
+  return {.data = from.floats() + from.offset(n, channel, 0),
+          .plane = from.one.stride[2],
+          .row = from.one.stride[1],
+          .rows = job.y.source,
+          .columns = job.x.source,
+          .first_row = job.y.shift[0] + static_cast<ptrdiff_t>(i0),
+          .column = {job.x.shift[0], job.x.shift[1], job.x.shift[2]}};
+}
+
+ConvolutionGrid grid_of_buffer(const ConvolutionJob& job, const float* buffer, size_t floats) {
+  return {.data = buffer,
+          .plane = job.plane,
+          .row = job.pitch,
+          .rows = job.rows + job.y.taps - 1,
+          .columns = floats,
+          .first_row = 0,
+          .column = {job.offset[0], job.offset[1], job.offset[2]}};
 }
 
 void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,

@@ -98,16 +98,18 @@ void pack_weights(const ConvolutionGeometry& g, const ConvolutionPlan& plan,
 void store_weights(const ConvolutionGeometry& g, const ConvolutionWeights& to,
                    const ConvolutionSums& block, bool accumulate) {
   auto* data = static_cast<float*>(to.view.data);
+  const size_t taps = g.x.taps, row = block.row;
   for (size_t k = 0; k < block.ks; ++k) {
     const float* sum = block.sums + k;
+    // Input channels are evenly spaced; output channels may come in blocks.
+    const ptrdiff_t start = to.at(g, block.k0 + k, block.c0);
     for (size_t c = 0; c < block.cs; ++c) {
-      const ptrdiff_t at = to.at(g, block.k0 + k, block.c0 + c);
-      for (size_t r = 0; r < g.y.taps; ++r) {
-        for (size_t s = 0; s < g.x.taps; ++s, sum += block.row) {
-          float& value =
-              data[at + static_cast<ptrdiff_t>(r) * to.row + static_cast<ptrdiff_t>(s) * to.column];
-          value = accumulate ? value + *sum : *sum;
-        }
+      float* first = data + (to.transposed ? to.at(g, block.k0 + k, block.c0 + c)
+                                           : start + static_cast<ptrdiff_t>(c * to.in));
+      for (size_t r = 0; r < g.y.taps; ++r, first += to.row) {
+        float* value = first;
+        for (size_t s = 0; s < taps; ++s, sum += row, value += to.column)
+          *value = accumulate ? *value + *sum : *sum;
       }
     }
   }
