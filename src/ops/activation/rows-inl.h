@@ -31,13 +31,25 @@ HWY_INLINE void MapRow(const float* x, float* y, size_t n, const F& f) {
   std::memcpy(y + i, tail, (n - i) * sizeof(float));
 }
 
-// z[i] = f(x[i], y[i])
+// z[i] = f(x[i], y[i]). Four vectors of a tensor at a time: where tensors lie a multiple of 4 KB
+// apart, some processors let a line of one evict that of another, which then costs less.
 template <class F>
 HWY_INLINE void MapRow(const float* x, const float* y, float* z, size_t n, const F& f) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto x0 = hn::LoadU(d, x + i), x1 = hn::LoadU(d, x + i + lanes);
+    const auto x2 = hn::LoadU(d, x + i + 2 * lanes), x3 = hn::LoadU(d, x + i + 3 * lanes);
+    const auto z0 = f(x0, hn::LoadU(d, y + i)), z1 = f(x1, hn::LoadU(d, y + i + lanes));
+    const auto z2 = f(x2, hn::LoadU(d, y + i + 2 * lanes));
+    const auto z3 = f(x3, hn::LoadU(d, y + i + 3 * lanes));
+    hn::StoreU(z0, d, z + i);
+    hn::StoreU(z1, d, z + i + lanes);
+    hn::StoreU(z2, d, z + i + 2 * lanes);
+    hn::StoreU(z3, d, z + i + 3 * lanes);
+  }
   for (; i + lanes <= n; i += lanes) {
     hn::StoreU(f(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, z + i);
   }

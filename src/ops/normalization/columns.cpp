@@ -17,13 +17,18 @@ void for_column_blocks(const Pass& p, const Body& body) {
   });
 }
 
-// body(sample) for all samples.
+// Samples that a kernel can take in one call: rows of a matrix in place.
+size_t together(const Pass& p, bool lines, size_t samples) {
+  return lines && !p.has_other_activation() ? samples : 1;
+}
+
+// body(sample, samples) for all samples, as many at a time as the kernels can take.
 template <class Body>
-void for_samples(const Pass& p, const Body& body) {
-  const size_t grain = div_up(kGrain, p.problem.count());
+void for_samples(const Pass& p, bool lines, const Body& body) {
+  const size_t grain = div_up(kGrain, p.problem.count()), most = together(p, lines, grain);
   parallel_for(p.useful_threads(1), div_up(p.batch, grain), [&](size_t g, size_t) {
     const size_t end = std::min(p.batch, (g + 1) * grain);
-    for (size_t sample = g * grain; sample < end; ++sample) body(sample);
+    for (size_t s = g * grain; s < end; s += most) body(s, std::min(most, end - s));
   });
 }
 
@@ -32,43 +37,64 @@ void column_moments(const ForwardPass& p, size_t part, size_t first, size_t n) {
   const size_t begin = part * rows, end = std::min(p.batch, begin + rows);
   alignas(64) float from[kColumns] = {}, sum[kColumns] = {}, squares[kColumns] = {};
   double sums[kColumns] = {}, all_squares[kColumns] = {};
-  const auto visit = [&](size_t sample, const auto& body) {
-    over(p.convert, p.x, sample * count + first, n,
-         [&](std::array<float*, 1> x, size_t m, size_t offset) { body(x[0], m, offset); });
+  // body(x, samples, elements, offset) over the samples of [s, s + kFlush).
+  const auto visit = [&](size_t s, const auto& body) {
+    const size_t stop = std::min(end, s + kFlush), most = p.x.lines ? kFlush : 1;
+    for (; s < stop; s += most) {
+      over(p.convert, p.x, s * count + first, n,
+           [&](std::array<float*, 1> x, size_t m, size_t offset) {
+             body(x[0], std::min(most, stop - s), m, offset);
+           });
+    }
   };
   const size_t head = std::min(end - begin, kFlush);
-  for (size_t s = begin; s < begin + head; ++s) {
-    visit(s, [&](const float* x, size_t m, size_t at) { p.kernels.add(x, from + at, m); });
-  }
-  for (size_t j = 0; j < n; ++j) from[j] /= static_cast<float>(head);
-  for (size_t s = begin; s < end; ++s) {
-    visit(s, [&](const float* x, size_t m, size_t at) {
-      p.kernels.deviations(x, from + at, sum + at, squares + at, m);
+  visit(begin, [&](const float* x, size_t samples, size_t m, size_t at) {
+    p.kernels.add(x, samples, count, from + at, m);
+  });
+  const float share = 1 / static_cast<float>(head);
+  for (size_t j = 0; j < n; ++j) from[j] *= share;
+  for (size_t s = begin; s < end; s += kFlush) {
+    visit(s, [&](const float* x, size_t samples, size_t m, size_t at) {
+      p.kernels.deviations(x, samples, count, from + at, sum + at, squares + at, m);
     });
-    if ((s + 1 - begin) % kFlush != 0 && s + 1 != end) continue;
-    for (size_t j = 0; j < n; ++j) {
-      sums[j] += double{sum[j]};
-      all_squares[j] += double{squares[j]};
-      sum[j] = squares[j] = 0;
-    }
+    p.kernels.flush(sum, sums, n);
+    p.kernels.flush(squares, all_squares, n);
   }
-  const double size = static_cast<double>(end - begin);
+  const double size = static_cast<double>(end - begin), each = 1 / size;
   for (size_t j = 0; j < n; ++j) {
-    const double rest = sums[j] / size, deviations = all_squares[j] - rest * rest * size;
+    const double rest = sums[j] * each, deviations = all_squares[j] - rest * rest * size;
     p.moments[part * count + first + j] = {
         .count = size, .mean = double{from[j]} + rest, .squares = deviations < 0 ? 0 : deviations};
   }
 }
 
+// Columns of a part have equal counts, so that they are joined without divisions.
 void join_channel(const ForwardPass& p, size_t channel) {
   const size_t count = p.problem.count(), plane = p.problem.plane();
+  const double columns = static_cast<double>(plane), share = 1 / columns;
   Moments all;
   for (size_t part = 0; part < plan_parts(p.batch).parts; ++part) {
-    for (size_t i = 0; i < plane; ++i) all.join(p.moments[part * count + channel * plane + i]);
+    const Moments* column = p.moments + part * count + channel * plane;
+    const double size = column->count;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < plane; ++i) sum += column[i].mean;
+    const double mean = sum * share;
+    for (size_t i = 0; i < plane; ++i) {
+      const double apart = column[i].mean - mean;
+      squares += column[i].squares + size * apart * apart;
+    }
+    all.join({.count = size * columns, .mean = mean, .squares = squares});
   }
   p.mean[channel] = all.mean;
   p.variance[channel] = all.squares / all.count;
-  p.inverse[channel] = inverse_deviation(p.variance[channel], p.problem.epsilon);
+}
+
+// body(channel, first column, the column behind the last) for all channels.
+template <class Body>
+void for_channels(const NormalizationProblem& problem, const Body& body) {
+  const size_t plane = problem.plane();
+  for (size_t channel = 0; channel < problem.channels; ++channel)
+    body(channel, channel * plane, (channel + 1) * plane);
 }
 
 // Adds up g and g k of some columns over a part of the batch.
@@ -79,17 +105,17 @@ void column_sums(const BackwardPass& p, size_t part, size_t first, size_t n) {
   double* sums = p.sums + 2 * part * count + first;
   std::fill_n(sums, n, 0.0);
   std::fill_n(sums + count, n, 0.0);
-  for (size_t s = begin; s < end; ++s) {
-    for_gradient<false>(p, s * count + first, n,
-                        [&](const GradientRow& row, float*, size_t offset) {
-                          p.kernels.collect[p.rectifies()](row, g + offset, gk + offset);
-                        });
-    if ((s + 1 - begin) % kFlush != 0 && s + 1 != end) continue;
-    for (size_t j = 0; j < n; ++j) {
-      sums[j] += double{g[j]};
-      sums[count + j] += double{gk[j]};
-      g[j] = gk[j] = 0;
-    }
+  const size_t most = together(p, p.slope.lines, kFlush);
+  for (size_t s = begin; s < end; s += most) {
+    const size_t samples = std::min(most, end - s);
+    for_gradient<false>(p, s * count + first, n, [&](GradientRow row, float*, size_t offset) {
+      row.rows = samples;
+      row.step = count;
+      p.kernels.collect[p.rectifies()](row, g + offset, gk + offset);
+    });
+    if ((s + samples - begin) % kFlush != 0 && s + samples != end) continue;
+    p.kernels.flush(g, sums, n);
+    p.kernels.flush(gk, sums + count, n);
   }
 }
 
@@ -113,55 +139,67 @@ void join_sums(const BackwardPass& p) {
 }  // namespace
 
 void forward_columns(const ForwardPass& p) {
-  const size_t count = p.problem.count(), plane = p.problem.plane();
+  const size_t count = p.problem.count();
   if (!p.known) {
     for_column_blocks(
         p, [&](size_t part, size_t first, size_t n) { column_moments(p, part, first, n); });
-    for (size_t channel = 0; channel < p.problem.channels; ++channel) join_channel(p, channel);
+    for_channels(p.problem, [&](size_t channel, size_t, size_t) { join_channel(p, channel); });
+    // Apart from the above, so that roots and divisions need not wait for it.
+    for_channels(p.problem, [&](size_t channel, size_t, size_t) {
+      p.inverse[channel] = inverse_deviation(p.variance[channel], p.problem.epsilon);
+    });
   }
   float *mean = p.columns, *inverse = mean + count, *low = inverse + count;
-  for (size_t j = 0; j < count; ++j) {
-    const SetCoefficients c(p.mean[j / plane], p.inverse[j / plane]);
-    mean[j] = c.mean;
-    inverse[j] = c.inverse;
-    low[j] = c.low;
-  }
-  for_samples(p, [&](size_t sample) {
+  for_channels(p.problem, [&](size_t channel, size_t first, size_t end) {
+    const SetCoefficients c(p.mean[channel], p.inverse[channel]);
+    for (size_t j = first; j < end; ++j) {
+      mean[j] = c.mean;
+      inverse[j] = c.inverse;
+      low[j] = c.low;
+    }
+  });
+  for_samples(p, p.xy.lines, [&](size_t sample, size_t samples) {
     normalize_stretch(p, kAll, sample * count, count, [&](NormalizeRow& row, size_t offset) {
       row.mean = mean + offset;
       row.inverse = inverse + offset;
       row.low = low + offset;
       row.gamma = p.gamma + offset;
       row.beta = p.beta + offset;
+      row.rows = samples;
+      row.step = count;
     });
   });
 }
 
 void backward_columns(const BackwardPass& p) {
-  const size_t count = p.problem.count(), plane = p.problem.plane();
+  const size_t count = p.problem.count();
   for_column_blocks(p,
                     [&](size_t part, size_t first, size_t n) { column_sums(p, part, first, n); });
   join_sums(p);
   if (!p.wants_dx) return;
   float *factor = p.columns, *slope = factor + count, *shift = slope + count;
-  const double size = static_cast<double>(p.batch * plane);
-  for (size_t j = 0; j < count; ++j) {
-    const size_t channel = j / plane;
-    const double scale = double{p.gamma[j]} * p.inverse[channel];
-    factor[j] = static_cast<float>(scale);
-    slope[j] = static_cast<float>(-scale * p.affine_sums[p.problem.channels + channel] / size);
-    shift[j] = static_cast<float>(-scale * p.affine_sums[channel] / size);
-  }
+  const double share = 1 / static_cast<double>(p.batch * p.problem.plane());
+  for_channels(p.problem, [&](size_t channel, size_t first, size_t end) {
+    const double mean_gk = p.affine_sums[p.problem.channels + channel] * share;
+    const double mean_g = p.affine_sums[channel] * share;
+    for (size_t j = first; j < end; ++j) {
+      const double scale = double{p.gamma[j]} * p.inverse[channel];
+      factor[j] = static_cast<float>(scale);
+      slope[j] = static_cast<float>(-scale * mean_gk);
+      shift[j] = static_cast<float>(-scale * mean_g);
+    }
+  });
   const auto map = p.kernels.map[kAll][p.rectifies()][p.accumulate];
-  for_samples(p, [&](size_t sample) {
-    for_gradient<true>(p, sample * count, count,
-                       [&](const GradientRow& row, float* dx, size_t offset) {
-                         map(row, {.dx = dx,
-                                   .scale = 1,
-                                   .factor = factor + offset,
-                                   .slope = slope + offset,
-                                   .shift = shift + offset});
-                       });
+  for_samples(p, p.map.lines, [&](size_t sample, size_t samples) {
+    for_gradient<true>(p, sample * count, count, [&](GradientRow row, float* dx, size_t offset) {
+      row.rows = samples;
+      row.step = count;
+      map(row, {.dx = dx,
+                .scale = nullptr,
+                .factor = factor + offset,
+                .slope = slope + offset,
+                .shift = shift + offset});
+    });
   });
 }
 

@@ -5,125 +5,92 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include <cstring>
-#include <type_traits>
-
+#include "ops/normalization/groups-inl.h"
 #include "ops/normalization/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-using Whole = std::true_type;
-using Part = std::false_type;
+using namespace groups;
 
 constexpr size_t kSumBlock = 2048;
 constexpr size_t kHead = 128;
-
-// m values from p on; the rest of an incomplete vector is `fill`.
-template <class Extent>
-HWY_INLINE V Load(Extent, const float* p, size_t m, float fill = 0) {
-  const D d;
-  if constexpr (Extent::value) return hn::LoadU(d, p);
-  HWY_ALIGN float tail[hn::MaxLanes(d)];
-  hn::Store(hn::Set(d, fill), d, tail);
-  std::memcpy(tail, p, m * sizeof(float));
-  return hn::Load(d, tail);
-}
-
-template <class Extent>
-HWY_INLINE void Store(Extent, V v, float* p, size_t m) {
-  const D d;
-  if constexpr (Extent::value) return hn::StoreU(v, d, p);
-  HWY_ALIGN float tail[hn::MaxLanes(d)];
-  hn::Store(v, d, tail);
-  std::memcpy(p, tail, m * sizeof(float));
-}
-
-// step(extent, i, m) for vectors of m elements from i on. Rows are taken by value below: through a
-// reference their pointers would be read again after every store.
-template <class Step>
-HWY_INLINE void ForVectors(size_t n, const Step& step) {
-  const size_t lanes = hn::Lanes(D());
-  size_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    step(Whole(), i, lanes);
-    step(Whole(), i + lanes, lanes);
-  }
-  for (; i + lanes <= n; i += lanes) step(Whole(), i, lanes);
-  if (i < n) step(Part(), i, n - i);
-}
-
-// The same with the number of one of four sums, so that additions do not wait for each other.
-template <class Step>
-HWY_INLINE void ForSums(size_t n, const Step& step) {
-  const size_t lanes = hn::Lanes(D());
-  size_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    for (size_t k = 0; k < 4; ++k) step(Whole(), k, i + k * lanes, lanes);
-  }
-  for (; i + lanes <= n; i += lanes) step(Whole(), 0, i, lanes);
-  if (i < n) step(Part(), 1, i, n - i);
-}
-
-HWY_INLINE double Total(const V (&sums)[4]) {
-  const V sum = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
-  return double{hn::GetLane(hn::SumOfLanes(D(), sum))};
-}
-
-HWY_INLINE void Clear(V (&sums)[4]) {
-  for (V& sum : sums) sum = hn::Zero(D());
-}
 
 // ---- Statistics ----
 
 // Deviations are taken from the mean of the first values: it is off by at most sqrt(n / kHead)
 // standard deviations, since those values are part of the block, so that little cancels below.
-HWY_INLINE Moments BlockMoments(const float* x, size_t n) {
+HWY_INLINE Moments BlockMoments(const float* x, size_t n, size_t next) {
   const size_t head = HWY_MIN(kHead, n);
   // Divisions early, where nothing waits for them.
   const double count = static_cast<double>(n), share = 1 / count;
   const double head_share = 1 / static_cast<double>(head);
-  V sum[4], squares[4];
-  Clear(sum);
-  ForSums(head, [&](auto extent, size_t k, size_t i, size_t m)
-                    HWY_ATTR { sum[k] = hn::Add(sum[k], Load(extent, x + i, m)); });
+  Sum sum = NoSum(), squares = NoSum();
+  ForGroups<4>(head, [&](auto extent, size_t i) HWY_ATTR {
+    const auto value = Load(extent, x + i);
+    for (size_t k = 0; k < extent.kVectors; ++k) sum[k] = hn::Add(sum[k], value[k]);
+  });
   const float about = static_cast<float>(Total(sum) * head_share);
   const V from = hn::Set(D(), about);
-  Clear(sum);
-  Clear(squares);
-  ForSums(n, [&](auto extent, size_t k, size_t i, size_t m) HWY_ATTR {
-    const V apart = hn::Sub(Load(extent, x + i, m, about), from);
-    sum[k] = hn::Add(sum[k], apart);
-    squares[k] = hn::MulAdd(apart, apart, squares[k]);
+  sum = NoSum();
+  ForGroups<4>(n, [&](auto extent, size_t i) HWY_ATTR {
+    if (next != 0) Fetch<0>(extent, x + i + next);
+    const auto value = Load(extent, x + i, about);
+    for (size_t k = 0; k < extent.kVectors; ++k) {
+      const V apart = hn::Sub(value[k], from);
+      sum[k] = hn::Add(sum[k], apart);
+      squares[k] = hn::MulAdd(apart, apart, squares[k]);
+    }
   });
   const double rest = Total(sum) * share;
   const double deviations = Total(squares) - rest * rest * count;
   return {.count = count, .mean = double{about} + rest, .squares = deviations < 0 ? 0 : deviations};
 }
 
-Moments StretchMoments(const float* x, size_t n) {
+Moments StretchMoments(const float* x, size_t n, size_t next) {
   Moments result;
   for (size_t i = 0; i < n; i += kSumBlock) {
-    result.join(BlockMoments(x + i, HWY_MIN(kSumBlock, n - i)));
+    result.join(BlockMoments(x + i, HWY_MIN(kSumBlock, n - i), next));
   }
   return result;
 }
 
-void AddRow(const float* x, float* sum, size_t n) {
-  ForVectors(n, [&](auto extent, size_t i, size_t m) HWY_ATTR {
-    Store(extent, hn::Add(Load(extent, sum + i, m), Load(extent, x + i, m)), sum + i, m);
+// Sums by column stay in registers from row to row.
+void AddRows(const float* x, size_t rows, size_t step, float* sum, size_t n) {
+  ForGroups<4>(n, [&](auto extent, size_t i) HWY_ATTR {
+    auto total = Load(extent, sum + i);
+    for (size_t row = 0; row < rows; ++row) {
+      const auto value = Load(extent, x + row * step + i);
+      for (size_t k = 0; k < extent.kVectors; ++k) total[k] = hn::Add(total[k], value[k]);
+    }
+    Store(extent, total, sum + i);
   });
 }
 
-void Deviations(const float* x, const float* from, float* sum, float* squares, size_t n) {
-  ForVectors(n, [&](auto extent, size_t i, size_t m) HWY_ATTR {
-    const V apart = hn::Sub(Load(extent, x + i, m), Load(extent, from + i, m));
-    Store(extent, hn::Add(Load(extent, sum + i, m), apart), sum + i, m);
-    Store(extent, hn::MulAdd(apart, apart, Load(extent, squares + i, m)), squares + i, m);
+void Deviations(const float* x, size_t rows, size_t step, const float* from, float* sum,
+                float* squares, size_t n) {
+  ForGroups<4>(n, [&](auto extent, size_t i) HWY_ATTR {
+    const auto about = Load(extent, from + i);
+    auto total = Load(extent, sum + i), square = Load(extent, squares + i);
+    for (size_t row = 0; row < rows; ++row) {
+      const auto value = Load(extent, x + row * step + i);
+      for (size_t k = 0; k < extent.kVectors; ++k) {
+        const V apart = hn::Sub(value[k], about[k]);
+        total[k] = hn::Add(total[k], apart);
+        square[k] = hn::MulAdd(apart, apart, square[k]);
+      }
+    }
+    Store(extent, total, sum + i);
+    Store(extent, square, squares + i);
   });
+}
+
+void Flush(float* HWY_RESTRICT sum, double* HWY_RESTRICT to, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    to[i] += double{sum[i]};
+    sum[i] = 0;
+  }
 }
 
 // ---- Maps ----
@@ -136,52 +103,94 @@ struct Coefficient {
 
   HWY_INLINE explicit Coefficient(const float* p) : data(p), value(hn::Set(D(), *p)) {}
   template <class Extent>
-  HWY_INLINE V at(Extent extent, size_t i, size_t m) const {
-    if constexpr (kEach) return Load(extent, data + i, m);
-    return value;
+  HWY_INLINE auto at(Extent extent, size_t i) const {
+    if constexpr (kEach) {
+      return Load(extent, data + i);
+    } else {
+      return Same{value};
+    }
   }
 };
 
-template <Spread kSpread, bool kRectify, bool kKeep>
-HWY_INLINE void NormalizeLoop(const NormalizeRow r) {
+template <Spread kSpread, bool kRectify, bool kKeep, size_t kRows>
+HWY_INLINE void NormalizeRows(const NormalizeRow r, size_t first) {
   const Coefficient<kSpread == kAll> mean(r.mean), inverse(r.inverse), low(r.low);
   const Coefficient<kSpread != kNone> gamma(r.gamma), beta(r.beta);
-  ForVectors(r.n, [&](auto extent, size_t i, size_t m) HWY_ATTR {
-    const V apart = hn::Sub(Load(extent, r.x + i, m), mean.at(extent, i, m));
-    const V kept = hn::MulSub(apart, inverse.at(extent, i, m), low.at(extent, i, m));
-    if constexpr (kKeep) Store(extent, kept, r.kept + i, m);
-    V y = hn::MulAdd(kept, gamma.at(extent, i, m), beta.at(extent, i, m));
-    if constexpr (kRectify) y = hn::IfThenZeroElse(hn::Lt(y, hn::Zero(D())), y);
-    Store(extent, y, r.y + i, m);
+  ForGroups<kRows == 1 ? 4 : 2>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+    const auto m = mean.at(extent, i), s = inverse.at(extent, i), l = low.at(extent, i);
+    const auto c = gamma.at(extent, i), b = beta.at(extent, i);
+    for (size_t row = 0; row < kRows; ++row) {
+      const size_t at = (first + row) * r.step + i;
+      if (kSpread == kNone && r.next != 0) {
+        Fetch<1>(extent, r.y + at + r.next);
+        if constexpr (kKeep) Fetch<1>(extent, r.kept + at + r.next);
+      }
+      auto kept = Load(extent, r.x + at);
+      for (size_t k = 0; k < extent.kVectors; ++k)
+        kept[k] = hn::MulSub(hn::Sub(kept[k], m[k]), s[k], l[k]);
+      if constexpr (kKeep) Store(extent, kept, r.kept + at);
+      for (size_t k = 0; k < extent.kVectors; ++k) {
+        V y = hn::MulAdd(kept[k], c[k], b[k]);
+        if constexpr (kRectify) y = hn::IfThenZeroElse(hn::Lt(y, hn::Zero(D())), y);
+        kept[k] = y;
+      }
+      Store(extent, kept, r.y + at);
+    }
   });
 }
 
+// Two rows at a time where coefficients would have to be read again for each.
 template <Spread kSpread, bool kRectify>
 void Normalize(const NormalizeRow& row) {
-  if (row.kept != nullptr) {
-    NormalizeLoop<kSpread, kRectify, true>(row);
-  } else {
-    NormalizeLoop<kSpread, kRectify, false>(row);
+  size_t k = 0;
+  if constexpr (kSpread == kAll) {
+    for (; k + 2 <= row.rows; k += 2) {
+      if (row.kept != nullptr) {
+        NormalizeRows<kSpread, kRectify, true, 2>(row, k);
+      } else {
+        NormalizeRows<kSpread, kRectify, false, 2>(row, k);
+      }
+    }
+  }
+  for (; k < row.rows; ++k) {
+    if (row.kept != nullptr) {
+      NormalizeRows<kSpread, kRectify, true, 1>(row, k);
+    } else {
+      NormalizeRows<kSpread, kRectify, false, 1>(row, k);
+    }
   }
 }
 
 template <bool kRectify, class Extent>
-HWY_INLINE V Slope(Extent extent, const GradientRow& r, size_t i, size_t m) {
-  const V dy = Load(extent, r.dy + i, m);
-  if constexpr (!kRectify) return dy;
-  return hn::IfThenElseZero(hn::Gt(Load(extent, r.y + i, m), hn::Zero(D())), dy);
+HWY_INLINE Group<Extent> Slope(Extent extent, const GradientRow& r, size_t i) {
+  auto g = Load(extent, r.dy + i);
+  if constexpr (kRectify) {
+    const auto y = Load(extent, r.y + i);
+    for (size_t k = 0; k < extent.kVectors; ++k)
+      g[k] = hn::IfThenElseZero(hn::Gt(y[k], hn::Zero(D())), g[k]);
+  }
+  return g;
 }
 
 template <bool kRectify, bool kWeighted>
 HWY_INLINE void SumBlock(const GradientRow r, const float* gamma, double* sums) {
-  V sum[4], products[4];
-  Clear(sum);
-  Clear(products);
-  ForSums(r.n, [&](auto extent, size_t k, size_t i, size_t m) HWY_ATTR {
-    V g = Slope<kRectify>(extent, r, i, m);
-    if constexpr (kWeighted) g = hn::Mul(g, Load(extent, gamma + i, m));
-    sum[k] = hn::Add(sum[k], g);
-    products[k] = hn::MulAdd(g, Load(extent, r.kept + i, m), products[k]);
+  Sum sum = NoSum(), products = NoSum();
+  ForGroups<4>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+    if (!kWeighted && r.next != 0) {
+      Fetch<0>(extent, r.dy + i + r.next);
+      Fetch<0>(extent, r.kept + i + r.next);
+      if constexpr (kRectify) Fetch<0>(extent, r.y + i + r.next);
+    }
+    auto g = Slope<kRectify>(extent, r, i);
+    if constexpr (kWeighted) {
+      const auto weight = Load(extent, gamma + i);
+      for (size_t k = 0; k < extent.kVectors; ++k) g[k] = hn::Mul(g[k], weight[k]);
+    }
+    const auto kept = Load(extent, r.kept + i);
+    for (size_t k = 0; k < extent.kVectors; ++k) {
+      sum[k] = hn::Add(sum[k], g[k]);
+      products[k] = hn::MulAdd(g[k], kept[k], products[k]);
+    }
   });
   sums[0] += Total(sum);
   sums[1] += Total(products);
@@ -190,8 +199,11 @@ HWY_INLINE void SumBlock(const GradientRow r, const float* gamma, double* sums) 
 template <bool kRectify, bool kWeighted>
 HWY_INLINE void SumRow(const GradientRow& r, const float* gamma, double* sums) {
   for (size_t i = 0; i < r.n; i += kSumBlock) {
-    const GradientRow block = {
-        .kept = r.kept + i, .dy = r.dy + i, .y = r.y + i, .n = HWY_MIN(kSumBlock, r.n - i)};
+    const GradientRow block = {.kept = r.kept + i,
+                               .dy = r.dy + i,
+                               .y = r.y + i,
+                               .n = HWY_MIN(kSumBlock, r.n - i),
+                               .next = r.next};
     SumBlock<kRectify, kWeighted>(block, kWeighted ? gamma + i : nullptr, sums);
   }
 }
@@ -207,49 +219,99 @@ void WeightedSums(const GradientRow& row, const float* gamma, double* sums) {
 }
 
 template <bool kRectify>
-void Collect(const GradientRow& row, float* beta, float* gamma) {
-  const GradientRow r = row;
-  ForVectors(r.n, [&](auto extent, size_t i, size_t m) HWY_ATTR {
-    const V g = Slope<kRectify>(extent, r, i, m);
-    Store(extent, hn::Add(Load(extent, beta + i, m), g), beta + i, m);
-    const V sum = hn::MulAdd(g, Load(extent, r.kept + i, m), Load(extent, gamma + i, m));
-    Store(extent, sum, gamma + i, m);
+void Collect(const GradientRow& rows, float* beta, float* gamma) {
+  const GradientRow r = rows;
+  ForGroups<4>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+    auto sum = Load(extent, beta + i), products = Load(extent, gamma + i);
+    for (size_t row = 0; row < r.rows; ++row) {
+      const size_t at = row * r.step + i;
+      const auto g = Slope<kRectify>(extent, r, at), kept = Load(extent, r.kept + at);
+      for (size_t k = 0; k < extent.kVectors; ++k) {
+        sum[k] = hn::Add(sum[k], g[k]);
+        products[k] = hn::MulAdd(g[k], kept[k], products[k]);
+      }
+    }
+    Store(extent, sum, beta + i);
+    Store(extent, products, gamma + i);
   });
 }
 
-template <Spread kSpread, bool kRectify, bool kAccumulate, bool kCollect>
-HWY_INLINE void MapLoop(const GradientRow r, const GradientMap map) {
-  const Coefficient<kSpread == kAll> slope(map.slope), shift(map.shift);
+template <Spread kSpread, bool kRectify, bool kAccumulate, bool kCollect, size_t kRows>
+HWY_INLINE void MapRows(const GradientRow r, const GradientMap map, size_t first) {
   const Coefficient<kSpread != kNone> factor(map.factor);
-  const V scale = hn::Set(D(), map.scale);
-  ForVectors(r.n, [&](auto extent, size_t i, size_t m) HWY_ATTR {
-    const V g = Slope<kRectify>(extent, r, i, m);
-    const V kept = Load(extent, r.kept + i, m);
-    const V rest = hn::MulAdd(kept, slope.at(extent, i, m), shift.at(extent, i, m));
-    V dx = hn::MulAdd(g, hn::Mul(scale, factor.at(extent, i, m)), rest);
-    if constexpr (kAccumulate) dx = hn::Add(Load(extent, map.dx + i, m), dx);
-    Store(extent, dx, map.dx + i, m);
+  // By row, unless they differ by element.
+  const size_t own = kSpread == kAll ? 0 : first, next = kSpread == kAll ? 0 : kRows - 1;
+  const Coefficient<kSpread == kAll> slopes[] = {
+      Coefficient<kSpread == kAll>(map.slope + own),
+      Coefficient<kSpread == kAll>(map.slope + own + next)};
+  const Coefficient<kSpread == kAll> shifts[] = {
+      Coefficient<kSpread == kAll>(map.shift + own),
+      Coefficient<kSpread == kAll>(map.shift + own + next)};
+  V scales[2];
+  if constexpr (kSpread != kAll) {
+    scales[0] = hn::Set(D(), map.scale[own]);
+    scales[1] = hn::Set(D(), map.scale[own + next]);
+  }
+  ForGroups<kRows == 1 ? 4 : 2>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+    const auto f = factor.at(extent, i);
+    Group<decltype(extent)> beta, gamma;
     if constexpr (kCollect) {
-      Store(extent, hn::Add(Load(extent, map.beta_sum + i, m), g), map.beta_sum + i, m);
-      const V sum = hn::MulAdd(g, kept, Load(extent, map.gamma_sum + i, m));
-      Store(extent, sum, map.gamma_sum + i, m);
+      beta = Load(extent, map.beta_sum + i);
+      gamma = Load(extent, map.gamma_sum + i);
+    }
+    for (size_t row = 0; row < kRows; ++row) {
+      const auto slope = slopes[row].at(extent, i), shift = shifts[row].at(extent, i);
+      const size_t at = (first + row) * r.step + i;
+      if (kSpread == kNone && r.next != 0) Fetch<1>(extent, map.dx + at + r.next);
+      auto g = Slope<kRectify>(extent, r, at);
+      const auto kept = Load(extent, r.kept + at);
+      for (size_t k = 0; k < extent.kVectors; ++k) {
+        if constexpr (kCollect) {
+          beta[k] = hn::Add(beta[k], g[k]);
+          gamma[k] = hn::MulAdd(g[k], kept[k], gamma[k]);
+        }
+        const V rest = hn::MulAdd(kept[k], slope[k], shift[k]);
+        V by = f[k];
+        if constexpr (kSpread != kAll) by = hn::Mul(scales[row], by);
+        g[k] = hn::MulAdd(g[k], by, rest);
+      }
+      if constexpr (kAccumulate) {
+        const auto old = Load(extent, map.dx + at);
+        for (size_t k = 0; k < extent.kVectors; ++k) g[k] = hn::Add(old[k], g[k]);
+      }
+      Store(extent, g, map.dx + at);
+    }
+    if constexpr (kCollect) {
+      Store(extent, beta, map.beta_sum + i);
+      Store(extent, gamma, map.gamma_sum + i);
     }
   });
 }
 
-template <Spread kSpread, bool kRectify, bool kAccumulate>
-void Map(const GradientRow& row, const GradientMap& map) {
-  if constexpr (kSpread == kAffine) {
-    if (map.beta_sum != nullptr) return MapLoop<kSpread, kRectify, kAccumulate, true>(row, map);
+template <Spread kSpread, bool kRectify, bool kAccumulate, bool kCollect>
+HWY_INLINE void MapAll(const GradientRow& rows, const GradientMap& map) {
+  size_t k = 0;
+  if constexpr (kSpread != kNone) {
+    for (; k + 2 <= rows.rows; k += 2)
+      MapRows<kSpread, kRectify, kAccumulate, kCollect, 2>(rows, map, k);
   }
-  MapLoop<kSpread, kRectify, kAccumulate, false>(row, map);
+  for (; k < rows.rows; ++k) MapRows<kSpread, kRectify, kAccumulate, kCollect, 1>(rows, map, k);
+}
+
+template <Spread kSpread, bool kRectify, bool kAccumulate>
+void Map(const GradientRow& rows, const GradientMap& map) {
+  if constexpr (kSpread == kAffine) {
+    if (map.beta_sum != nullptr) return MapAll<kSpread, kRectify, kAccumulate, true>(rows, map);
+  }
+  MapAll<kSpread, kRectify, kAccumulate, false>(rows, map);
 }
 
 const NormalizationKernels* NormalizationTable() {
   static constexpr NormalizationKernels kTable = {
       .moments = StretchMoments,
-      .add = AddRow,
+      .add = AddRows,
       .deviations = Deviations,
+      .flush = Flush,
       .normalize = {{Normalize<kNone, false>, Normalize<kNone, true>},
                     {Normalize<kAffine, false>, Normalize<kAffine, true>},
                     {Normalize<kAll, false>, Normalize<kAll, true>}},

@@ -30,7 +30,12 @@ enum Spread {
   kSpreads
 };
 
-// kept = (x - mean) inverse - low, y = gamma kept + beta; y may be x.
+// `next` is the distance to the row that will be read, or with kNone written, after this one: what
+// is there is fetched in step with the loop, since a processor notices a row only after some lines.
+// 0: not known.
+
+// kept = (x - mean) inverse - low, y = gamma kept + beta; y may be x. With kAll, of `rows` rows of
+// n, `step` apart in x, y and kept, that share their coefficients.
 struct NormalizeRow {
   const float* x;
   float* y;
@@ -38,29 +43,34 @@ struct NormalizeRow {
   size_t n;
   const float *mean, *inverse, *low;  // low: what the float mean misses, times inverse
   const float *gamma, *beta;
+  size_t rows = 1, step = 0, next = 0;
 };
 
-// With g = dy, or dy where y > 0 for the rectifier.
+// With g = dy, or dy where y > 0 for the rectifier. Several rows where it says so below.
 struct GradientRow {
   const float *kept, *dy, *y;
   size_t n;
+  size_t rows = 1, step = 0, next = 0;
 };
 
 // dx = or += scale factor g + slope kept + shift; and, with kAffine, where the sums are not NULL,
-// beta_sum[i] += g, gamma_sum[i] += g kept.
+// beta_sum[i] += g, gamma_sum[i] += g kept. Several rows with kAll, which share their coefficients
+// and take no scale, and with kAffine, where row k takes scale[k], slope[k] and shift[k].
 struct GradientMap {
   float* dx;
-  float scale;
-  const float *factor, *slope, *shift;
+  const float *scale, *factor, *slope, *shift;
   float *beta_sum = nullptr, *gamma_sum = nullptr;
 };
 
 struct NormalizationKernels {
-  Moments (*moments)(const float* x, size_t n);
-  // sum[i] += x[i]
-  void (*add)(const float* x, float* sum, size_t n);
-  // With d = x[i] - from[i]: sum[i] += d, squares[i] += d^2.
-  void (*deviations)(const float* x, const float* from, float* sum, float* squares, size_t n);
+  Moments (*moments)(const float* x, size_t n, size_t next);
+  // Over some rows of n, `step` apart: sum[i] += x[i].
+  void (*add)(const float* x, size_t rows, size_t step, float* sum, size_t n);
+  // Likewise, with d = x[i] - from[i]: sum[i] += d, squares[i] += d^2.
+  void (*deviations)(const float* x, size_t rows, size_t step, const float* from, float* sum,
+                     float* squares, size_t n);
+  // to[i] += sum[i], sum[i] = 0
+  void (*flush)(float* sum, double* to, size_t n);
   // By spread and rectifier.
   void (*normalize[kSpreads][2])(const NormalizeRow& row);
 
@@ -68,8 +78,8 @@ struct NormalizationKernels {
   void (*sums[2])(const GradientRow& row, double* sums);
   // The same of gamma g.
   void (*weighted_sums[2])(const GradientRow& row, const float* gamma, double* sums);
-  // beta[i] += g, gamma[i] += g kept.
-  void (*collect[2])(const GradientRow& row, float* beta, float* gamma);
+  // Of some rows: beta[i] += g, gamma[i] += g kept.
+  void (*collect[2])(const GradientRow& rows, float* beta, float* gamma);
   // By spread, rectifier and whether to accumulate.
   void (*map[kSpreads][2][2])(const GradientRow& row, const GradientMap& map);
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 #include "core/checked.h"
@@ -15,9 +16,9 @@
 
 namespace bnns::impl::normalization {
 
-// Planes below this are done by columns, or with a gamma per element: a call per plane would cost
-// more than its work.
-constexpr size_t kSmallPlane = 32;
+// Planes below this are done by columns in batch normalization, and elsewhere with a gamma per
+// element: a call per plane would cost more than its work.
+constexpr size_t kSmallPlane = 80, kSmallPlaneOfSample = 32;
 // Samples up to this size have their gradients of gamma and beta summed sample by sample in the
 // cache; larger ones column by column.
 constexpr size_t kSmallSample = 4096;
@@ -37,7 +38,8 @@ inline bool by_column(const NormalizationProblem& p) {
 }
 // Whether gamma and beta are kept as one number per element of a sample, not per channel.
 inline bool by_element(const NormalizationProblem& p) {
-  return p.kind == NormalizationKind::kLayer || p.plane() < kSmallPlane;
+  if (p.kind == NormalizationKind::kBatch) return by_column(p);
+  return p.kind == NormalizationKind::kLayer || p.plane() < kSmallPlaneOfSample;
 }
 
 // Set s is `segments` stretches of `length` elements: the first at s * set_step, the others
@@ -54,6 +56,12 @@ struct SetPlan {
     // Divisions are a good part of the time of a short row.
     if (cuts == 1) return set * set_step + piece * segment_step;
     return set * set_step + piece / cuts * segment_step + piece % cuts * kPiece;
+  }
+  // From a piece to the one behind, modulo 2^64; 0 behind the last and where they are neighbours.
+  size_t next(size_t set, size_t piece) const {
+    if (segments == 1 || segment_step == length) return 0;
+    if (piece + 1 < pieces()) return first(set, piece + 1) - first(set, piece);
+    return set + 1 < sets ? first(set + 1, 0) - first(set, piece) : 0;
   }
   size_t size(size_t piece) const {
     return cuts == 1 ? length : std::min(kPiece, length - piece % cuts * kPiece);
@@ -159,7 +167,9 @@ struct SetCoefficients {
         low(static_cast<float>((exact_mean - double{mean}) * exact_inverse)) {}
 };
 
-double inverse_deviation(double variance, float epsilon);
+inline double inverse_deviation(double variance, float epsilon) {
+  return 1 / std::sqrt(variance + double{epsilon});
+}
 
 // ---- Stretches of a batch ----
 

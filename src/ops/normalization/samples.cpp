@@ -7,6 +7,7 @@ namespace {
 
 // Float sums of some samples in front of double sums of all.
 struct Collector {
+  const NormalizationKernels& kernels;
   float *block_beta, *block_gamma;
   double *beta, *gamma;
   size_t n;
@@ -18,14 +19,25 @@ struct Collector {
     std::fill_n(beta, n, 0.0);
     std::fill_n(gamma, n, 0.0);
   }
-  void end_sample() {
-    if (++samples % kFlush == 0) flush();
+  void end_samples(size_t n_samples) {
+    samples += n_samples;
+    if (samples % kFlush == 0) flush();
   }
   void flush() {
-    for (size_t i = 0; i < n; ++i) beta[i] += double{block_beta[i]};
-    for (size_t i = 0; i < n; ++i) gamma[i] += double{block_gamma[i]};
-    std::fill_n(block_beta, n, 0.0f);
-    std::fill_n(block_gamma, n, 0.0f);
+    kernels.flush(block_beta, beta, n);
+    kernels.flush(block_gamma, gamma, n);
+  }
+};
+
+// Rows that are mapped in one call, and what GradientMap takes of each.
+constexpr size_t kTogether = 2;
+struct RowCoefficients {
+  float scale[kTogether], slope[kTogether], shift[kTogether];
+
+  void set(size_t k, double r, double mean_h, double mean_hk) {
+    scale[k] = static_cast<float>(r);
+    slope[k] = static_cast<float>(-r * mean_hk);
+    shift[k] = static_cast<float>(-r * mean_h);
   }
 };
 
@@ -37,23 +49,25 @@ void add_row_sums(const BackwardPass& p, size_t first, size_t n, double* sums) {
   });
 }
 
-// Maps and collects elements [first, first + n) of one row; column: of the first in the collector.
-void finish_stretch(const BackwardPass& p, size_t first, size_t n, double mean_h, double mean_hk,
-                    Collector& collector, size_t column) {
-  const double r = p.inverse[first / p.problem.row];
-  const float* gamma = p.gamma + first % p.problem.count();
-  const auto slope = static_cast<float>(-r * mean_hk), shift = static_cast<float>(-r * mean_h);
+// Maps and collects elements [first, first + n) of one row, and those of the next samples where
+// there are coefficients for several; column: of the first in the collector.
+void finish_stretch(const BackwardPass& p, size_t first, size_t n, const RowCoefficients& c,
+                    size_t samples, Collector& collector, size_t column) {
+  const size_t count = p.problem.count();
+  const float* gamma = p.gamma + first % count;
   const auto map = p.kernels.map[kAffine][p.rectifies()][p.accumulate];
   const auto collect = p.kernels.collect[p.rectifies()];
-  const auto finish = [&](const GradientRow& row, float* dx, size_t offset) {
+  const auto finish = [&](GradientRow row, float* dx, size_t offset) {
     float* beta = p.wants_affine ? collector.block_beta + column + offset : nullptr;
     float* sums = p.wants_affine ? collector.block_gamma + column + offset : nullptr;
+    row.rows = samples;
+    row.step = count;
     if (dx == nullptr) return collect(row, beta, sums);
     map(row, {.dx = dx,
-              .scale = static_cast<float>(r),
+              .scale = c.scale,
               .factor = gamma + offset,
-              .slope = &slope,
-              .shift = &shift,
+              .slope = c.slope,
+              .shift = c.shift,
               .beta_sum = beta,
               .gamma_sum = sums});
   };
@@ -67,23 +81,30 @@ void backward_samples(const BackwardPass& p) {
   const size_t count = p.problem.count(), row = p.problem.row;
   const PartPlan plan = plan_samples(p.batch, count);
   const size_t threads = p.useful_threads(2);
+  const double share = 1 / static_cast<double>(row);
+  const bool in_place = p.map.lines && !p.has_other_activation();
+  const size_t most = in_place ? kTogether : 1;
   parallel_for(threads, plan.parts, [&](size_t part, size_t) {
-    Collector collector = {.block_beta = p.blocks + 2 * part * count,
+    Collector collector = {.kernels = p.kernels,
+                           .block_beta = p.blocks + 2 * part * count,
                            .block_gamma = p.blocks + (2 * part + 1) * count,
                            .beta = p.affine_sums + 2 * part * count,
                            .gamma = p.affine_sums + (2 * part + 1) * count,
                            .n = count};
     if (p.wants_affine) collector.clear();
     const size_t end = std::min(p.batch, (part + 1) * plan.rows);
-    for (size_t sample = part * plan.rows; sample < end; ++sample) {
+    for (size_t sample = part * plan.rows; sample < end; sample += most) {
+      const size_t samples = std::min(most, end - sample);
       for (size_t at = 0; at < count; at += row) {
         const size_t first = sample * count + at;
-        double sums[2] = {};
-        add_row_sums(p, first, row, sums);
-        const double size = static_cast<double>(row);
-        finish_stretch(p, first, row, sums[0] / size, sums[1] / size, collector, at);
+        double sums[kTogether][2] = {};
+        for (size_t k = 0; k < samples; ++k) add_row_sums(p, first + k * count, row, sums[k]);
+        RowCoefficients c;
+        for (size_t k = 0; k < samples; ++k)
+          c.set(k, p.inverse[(first + k * count) / row], sums[k][0] * share, sums[k][1] * share);
+        finish_stretch(p, first, row, c, samples, collector, at);
       }
-      if (p.wants_affine) collector.end_sample();
+      if (p.wants_affine) collector.end_samples(samples);
     }
     if (p.wants_affine) collector.flush();
   });
@@ -127,7 +148,8 @@ void backward_large_samples(const BackwardPass& p) {
   parallel_for(threads, div_up(count, kWidth), [&](size_t block, size_t) {
     alignas(64) float block_sums[2][kWidth];
     const size_t first = block * kWidth, n = std::min(kWidth, count - first);
-    Collector collector = {.block_beta = block_sums[0],
+    Collector collector = {.kernels = p.kernels,
+                           .block_beta = block_sums[0],
                            .block_gamma = block_sums[1],
                            .beta = p.affine_sums + first,
                            .gamma = p.affine_sums + count + first,
@@ -137,11 +159,12 @@ void backward_large_samples(const BackwardPass& p) {
       for (size_t at = first; at < first + n;) {
         const size_t stretch = std::min(first + n, (at / row + 1) * row) - at;
         const size_t set = (sample * count + at) / row;
-        finish_stretch(p, sample * count + at, stretch, p.mean_h[set], p.mean_hk[set], collector,
-                       at - first);
+        RowCoefficients c;
+        c.set(0, p.inverse[set], p.mean_h[set], p.mean_hk[set]);
+        finish_stretch(p, sample * count + at, stretch, c, 1, collector, at - first);
         at += stretch;
       }
-      collector.end_sample();
+      collector.end_samples(1);
     }
     collector.flush();
   });

@@ -1,20 +1,21 @@
 // Passes over sets. A set is read for its statistics or sums, then, still in the cache if it is
 // small, mapped. Pieces are joined in order either way, so that splitting a set between threads
 // leaves the bits alone.
-#include <cmath>
-
 #include "ops/normalization/passes.h"
 
 namespace bnns::impl::normalization {
 namespace {
 
-// body(set) for all sets.
+// body(set, end) for all sets, some small ones at a time: what the statistics of one wait for is
+// done while another is read.
 template <class Body>
 void for_sets(const SetPlan& plan, size_t threads, const Body& body) {
+  constexpr size_t kTogether = 2048;
   const size_t grain = div_up(kGrain, plan.set_size());
+  const size_t most = std::max<size_t>(1, kTogether / plan.set_size());
   parallel_for(threads, div_up(plan.sets, grain), [&](size_t g, size_t) {
     const size_t end = std::min(plan.sets, (g + 1) * grain);
-    for (size_t set = g * grain; set < end; ++set) body(set);
+    for (size_t set = g * grain; set < end; set += most) body(set, std::min(end, set + most));
   });
 }
 
@@ -30,10 +31,11 @@ void for_pieces(const SetPlan& plan, size_t threads, const Body& body) {
 }
 
 Moments piece_moments(const ForwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
+  const size_t next = p.x.lines ? plan.next(set, piece) : 0;
   Moments moments;
   over(p.convert, p.x, plan.first(set, piece), plan.size(piece),
        [&](std::array<float*, 1> rows, size_t n, size_t) {
-         moments.join(p.kernels.moments(rows[0], n));
+         moments.join(p.kernels.moments(rows[0], n, next));
        });
   return moments;
 }
@@ -49,9 +51,11 @@ void normalize_piece(const ForwardPass& p, const SetPlan& plan, size_t set, size
   const SetCoefficients c(p.mean[set], p.inverse[set]);
   const size_t first = plan.first(set, piece);
   const bool each = by_element(problem);
+  const size_t next = p.xy.lines ? plan.next(set, piece) : 0;
   const size_t at = each ? first % problem.count() : first / problem.plane() % problem.channels;
   normalize_stretch(p, each ? kAffine : kNone, first, plan.size(piece),
                     [&](NormalizeRow& row, size_t offset) {
+                      row.next = next;
                       row.mean = &c.mean;
                       row.inverse = &c.inverse;
                       row.low = &c.low;
@@ -65,9 +69,12 @@ void normalize_piece(const ForwardPass& p, const SetPlan& plan, size_t set, size
 void piece_sums(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
   double* sums = p.sums + 2 * (set * plan.pieces() + piece);
   sums[0] = sums[1] = 0;
-  for_gradient<false>(
-      p, plan.first(set, piece), plan.size(piece),
-      [&](const GradientRow& row, float*, size_t) { p.kernels.sums[p.rectifies()](row, sums); });
+  const size_t next = p.slope.lines ? plan.next(set, piece) : 0;
+  for_gradient<false>(p, plan.first(set, piece), plan.size(piece),
+                      [&](GradientRow row, float*, size_t) {
+                        row.next = next;
+                        p.kernels.sums[p.rectifies()](row, sums);
+                      });
 }
 
 size_t channel_of(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
@@ -89,17 +96,16 @@ void finish_sums(const BackwardPass& p, const SetPlan& plan, size_t set) {
 void map_piece(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
   const double r = p.inverse[set];
   const float factor = p.gamma[channel_of(p, plan, set, piece)];
-  const auto slope = static_cast<float>(-r * p.mean_hk[set]);
+  const auto scale = static_cast<float>(r), slope = static_cast<float>(-r * p.mean_hk[set]);
   const auto shift = static_cast<float>(-r * p.mean_h[set]);
+  const size_t next = p.map.lines ? plan.next(set, piece) : 0;
   const auto kernel = p.kernels.map[kNone][p.rectifies()][p.accumulate];
-  for_gradient<true>(p, plan.first(set, piece), plan.size(piece),
-                     [&](const GradientRow& row, float* dx, size_t) {
-                       kernel(row, {.dx = dx,
-                                    .scale = static_cast<float>(r),
-                                    .factor = &factor,
-                                    .slope = &slope,
-                                    .shift = &shift});
-                     });
+  for_gradient<true>(
+      p, plan.first(set, piece), plan.size(piece), [&](GradientRow row, float* dx, size_t) {
+        row.next = next;
+        kernel(row,
+               {.dx = dx, .scale = &scale, .factor = &factor, .slope = &slope, .shift = &shift});
+      });
 }
 
 void join_channels(const BackwardPass& p, const SetPlan& plan) {
@@ -116,10 +122,6 @@ void join_channels(const BackwardPass& p, const SetPlan& plan) {
 }
 
 }  // namespace
-
-double inverse_deviation(double variance, float epsilon) {
-  return 1 / std::sqrt(variance + double{epsilon});
-}
 
 SetPlan plan_sets(const NormalizationProblem& p, size_t batch) {
   const size_t count = p.count(), plane = p.plane();
@@ -142,11 +144,15 @@ void forward_sets(const ForwardPass& p) {
   const SetPlan plan = plan_sets(p.problem, p.batch);
   const size_t threads = p.useful_threads(2), pieces = plan.pieces();
   if (!splits(plan, threads)) {
-    return for_sets(plan, threads, [&](size_t set) {
-      Moments moments;
-      for (size_t i = 0; i < pieces && !p.known; ++i) moments.join(piece_moments(p, plan, set, i));
-      if (!p.known) finish_set(p, set, moments);
-      for (size_t i = 0; i < pieces; ++i) normalize_piece(p, plan, set, i);
+    return for_sets(plan, threads, [&](size_t first, size_t end) {
+      for (size_t set = first; set < end && !p.known; ++set) {
+        Moments moments;
+        for (size_t i = 0; i < pieces; ++i) moments.join(piece_moments(p, plan, set, i));
+        finish_set(p, set, moments);
+      }
+      for (size_t set = first; set < end; ++set) {
+        for (size_t i = 0; i < pieces; ++i) normalize_piece(p, plan, set, i);
+      }
     });
   }
   if (!p.known) {
@@ -173,10 +179,14 @@ void backward_sets(const BackwardPass& p) {
       for_pieces(plan, threads, [&](size_t set, size_t piece) { map_piece(p, plan, set, piece); });
     }
   } else {
-    for_sets(plan, threads, [&](size_t set) {
-      for (size_t i = 0; i < pieces; ++i) piece_sums(p, plan, set, i);
-      finish_sums(p, plan, set);
-      for (size_t i = 0; i < pieces && p.wants_dx; ++i) map_piece(p, plan, set, i);
+    for_sets(plan, threads, [&](size_t first, size_t end) {
+      for (size_t set = first; set < end; ++set) {
+        for (size_t i = 0; i < pieces; ++i) piece_sums(p, plan, set, i);
+        finish_sums(p, plan, set);
+      }
+      for (size_t set = first; set < end && p.wants_dx; ++set) {
+        for (size_t i = 0; i < pieces; ++i) map_piece(p, plan, set, i);
+      }
     });
   }
   if (p.wants_affine) join_channels(p, plan);

@@ -1,0 +1,114 @@
+// Groups of neighbouring vectors for the loops of kernels.cpp. Tensors take turns group by group,
+// not vector by vector: where two of them lie a multiple of 4 KB apart, some processors let a line
+// of one evict that of the other (their first-level cache is looked up by a hash of the address),
+// and the loop takes up to three times as long.
+
+#if defined(OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_
+#undef OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_
+#else
+#define OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstring>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace groups {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// K vectors, or an incomplete one of `size` elements.
+template <size_t K>
+struct Whole {
+  static constexpr size_t kVectors = K;
+  static constexpr bool kPart = false;
+  size_t size = 0;
+};
+struct Part {
+  static constexpr size_t kVectors = 1;
+  static constexpr bool kPart = true;
+  size_t size;
+};
+
+template <class Extent>
+struct Group {
+  V v[Extent::kVectors];
+  HWY_INLINE V& operator[](size_t k) { return v[k]; }
+  HWY_INLINE const V& operator[](size_t k) const { return v[k]; }
+};
+
+// A group of equal vectors.
+struct Same {
+  V v;
+  HWY_INLINE const V& operator[](size_t) const { return v; }
+};
+
+// The rest of an incomplete vector is `fill`.
+template <class Extent>
+HWY_INLINE Group<Extent> Load(Extent extent, const float* p, float fill = 0) {
+  const D d;
+  Group<Extent> group;
+  if constexpr (Extent::kPart) {
+    HWY_ALIGN float tail[hn::MaxLanes(d)];
+    hn::Store(hn::Set(d, fill), d, tail);
+    std::memcpy(tail, p, extent.size * sizeof(float));
+    group[0] = hn::Load(d, tail);
+  } else {
+    for (size_t k = 0; k < Extent::kVectors; ++k) group[k] = hn::LoadU(d, p + k * hn::Lanes(d));
+  }
+  return group;
+}
+
+template <class Extent>
+HWY_INLINE void Store(Extent extent, const Group<Extent>& group, float* p) {
+  const D d;
+  if constexpr (Extent::kPart) {
+    HWY_ALIGN float tail[hn::MaxLanes(d)];
+    hn::Store(group[0], d, tail);
+    std::memcpy(p, tail, extent.size * sizeof(float));
+  } else {
+    for (size_t k = 0; k < Extent::kVectors; ++k) hn::StoreU(group[k], d, p + k * hn::Lanes(d));
+  }
+}
+
+// step(extent, i) for groups of K vectors from i on, then single ones. Rows are taken by value
+// below: through a reference their pointers would be read again after every store.
+template <size_t K, class Step>
+HWY_INLINE void ForGroups(size_t n, const Step& step) {
+  const size_t lanes = hn::Lanes(D());
+  size_t i = 0;
+  for (; i + K * lanes <= n; i += K * lanes) step(Whole<K>(), i);
+  for (; i + lanes <= n; i += lanes) step(Whole<1>(), i);
+  if (i < n) step(Part{n - i}, i);
+}
+
+template <int kWrite, class Extent>
+HWY_INLINE void Fetch(Extent, const float* p) {
+  for (size_t k = 0; k < Extent::kVectors * hn::Lanes(D()); k += 64 / sizeof(float))
+    __builtin_prefetch(p + k, kWrite);
+}
+
+using Sum = Group<Whole<4>>;
+
+HWY_INLINE double Total(const Sum& sum) {
+  const V all = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
+  return double{hn::GetLane(hn::SumOfLanes(D(), all))};
+}
+
+HWY_INLINE Sum NoSum() {
+  Sum sum;
+  for (V& v : sum.v) v = hn::Zero(D());
+  return sum;
+}
+
+}  // namespace groups
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
