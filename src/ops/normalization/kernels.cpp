@@ -21,7 +21,7 @@ constexpr size_t kHead = 128;
 
 // Deviations are taken from the mean of the first values: it is off by at most sqrt(n / kHead)
 // standard deviations, since those values are part of the block, so that little cancels below.
-HWY_INLINE Moments BlockMoments(const float* x, size_t n, size_t next) {
+HWY_INLINE Moments BlockMoments(const float* x, size_t n, ptrdiff_t next) {
   const size_t head = HWY_MIN(kHead, n);
   // Divisions early, where nothing waits for them.
   const double count = static_cast<double>(n), share = 1 / count;
@@ -48,7 +48,7 @@ HWY_INLINE Moments BlockMoments(const float* x, size_t n, size_t next) {
   return {.count = count, .mean = double{about} + rest, .squares = deviations < 0 ? 0 : deviations};
 }
 
-Moments StretchMoments(const float* x, size_t n, size_t next) {
+Moments StretchMoments(const float* x, size_t n, ptrdiff_t next) {
   Moments result;
   for (size_t i = 0; i < n; i += kSumBlock) {
     result.join(BlockMoments(x + i, HWY_MIN(kSumBlock, n - i), next));

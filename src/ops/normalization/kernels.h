@@ -43,14 +43,16 @@ struct NormalizeRow {
   size_t n;
   const float *mean, *inverse, *low;  // low: what the float mean misses, times inverse
   const float *gamma, *beta;
-  size_t rows = 1, step = 0, next = 0;
+  size_t rows = 1, step = 0;
+  ptrdiff_t next = 0;
 };
 
 // With g = dy, or dy where y > 0 for the rectifier. Several rows where it says so below.
 struct GradientRow {
   const float *kept, *dy, *y;
   size_t n;
-  size_t rows = 1, step = 0, next = 0;
+  size_t rows = 1, step = 0;
+  ptrdiff_t next = 0;
 };
 
 // dx = or += scale factor g + slope kept + shift; and, with kAffine, where the sums are not NULL,
@@ -63,7 +65,7 @@ struct GradientMap {
 };
 
 struct NormalizationKernels {
-  Moments (*moments)(const float* x, size_t n, size_t next);
+  Moments (*moments)(const float* x, size_t n, ptrdiff_t next);
   // Over some rows of n, `step` apart: sum[i] += x[i].
   void (*add)(const float* x, size_t rows, size_t step, float* sum, size_t n);
   // Likewise, with d = x[i] - from[i]: sum[i] += d, squares[i] += d^2.

@@ -57,11 +57,13 @@ struct SetPlan {
     if (cuts == 1) return set * set_step + piece * segment_step;
     return set * set_step + piece / cuts * segment_step + piece % cuts * kPiece;
   }
-  // From a piece to the one behind, modulo 2^64; 0 behind the last and where they are neighbours.
-  size_t next(size_t set, size_t piece) const {
+  // From a piece to the one behind; 0 behind the last and where they are neighbours.
+  ptrdiff_t next(size_t set, size_t piece) const {
     if (segments == 1 || segment_step == length) return 0;
-    if (piece + 1 < pieces()) return first(set, piece + 1) - first(set, piece);
-    return set + 1 < sets ? first(set + 1, 0) - first(set, piece) : 0;
+    const bool last = piece + 1 == pieces();
+    if (last && set + 1 == sets) return 0;
+    return static_cast<ptrdiff_t>(last ? first(set + 1, 0) : first(set, piece + 1)) -
+           static_cast<ptrdiff_t>(first(set, piece));
   }
   size_t size(size_t piece) const {
     return cuts == 1 ? length : std::min(kPiece, length - piece % cuts * kPiece);

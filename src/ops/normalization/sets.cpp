@@ -31,7 +31,7 @@ void for_pieces(const SetPlan& plan, size_t threads, const Body& body) {
 }
 
 Moments piece_moments(const ForwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
-  const size_t next = p.x.lines ? plan.next(set, piece) : 0;
+  const ptrdiff_t next = p.x.lines ? plan.next(set, piece) : 0;
   Moments moments;
   over(p.convert, p.x, plan.first(set, piece), plan.size(piece),
        [&](std::array<float*, 1> rows, size_t n, size_t) {
@@ -51,7 +51,7 @@ void normalize_piece(const ForwardPass& p, const SetPlan& plan, size_t set, size
   const SetCoefficients c(p.mean[set], p.inverse[set]);
   const size_t first = plan.first(set, piece);
   const bool each = by_element(problem);
-  const size_t next = p.xy.lines ? plan.next(set, piece) : 0;
+  const ptrdiff_t next = p.xy.lines ? plan.next(set, piece) : 0;
   const size_t at = each ? first % problem.count() : first / problem.plane() % problem.channels;
   normalize_stretch(p, each ? kAffine : kNone, first, plan.size(piece),
                     [&](NormalizeRow& row, size_t offset) {
@@ -69,7 +69,7 @@ void normalize_piece(const ForwardPass& p, const SetPlan& plan, size_t set, size
 void piece_sums(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
   double* sums = p.sums + 2 * (set * plan.pieces() + piece);
   sums[0] = sums[1] = 0;
-  const size_t next = p.slope.lines ? plan.next(set, piece) : 0;
+  const ptrdiff_t next = p.slope.lines ? plan.next(set, piece) : 0;
   for_gradient<false>(p, plan.first(set, piece), plan.size(piece),
                       [&](GradientRow row, float*, size_t) {
                         row.next = next;
@@ -98,7 +98,7 @@ void map_piece(const BackwardPass& p, const SetPlan& plan, size_t set, size_t pi
   const float factor = p.gamma[channel_of(p, plan, set, piece)];
   const auto scale = static_cast<float>(r), slope = static_cast<float>(-r * p.mean_hk[set]);
   const auto shift = static_cast<float>(-r * p.mean_h[set]);
-  const size_t next = p.map.lines ? plan.next(set, piece) : 0;
+  const ptrdiff_t next = p.map.lines ? plan.next(set, piece) : 0;
   const auto kernel = p.kernels.map[kNone][p.rectifies()][p.accumulate];
   for_gradient<true>(
       p, plan.first(set, piece), plan.size(piece), [&](GradientRow row, float* dx, size_t) {
