@@ -93,18 +93,25 @@ struct Tensor {
   size_t shift_;
 };
 
+// Grid: 3 x 3 taps without stride, one channel on one side at least. Wide: sums of several hundred
+// terms for more than 256 channels.
+enum class Kind { kAny, kGrid, kWide };
+
 struct Problem {
-  // grid: 3 x 3 taps, one channel on one side at least.
-  Problem(uint32_t seed, bool grid)
+  Problem(uint32_t seed, Kind kind)
       : g(seed),
+        grid(kind == Kind::kGrid),
         transposed(g() % 3 == 0),
-        groups(g() % 3 == 0 ? draw(g, 2, 4) : 1),
-        ig(grid && g() % 4 > 0 ? 1 : draw(g, 1, g() % 4 == 0 ? 20 : 5)),
-        og(grid && ig > 1 ? 1
-                          : draw(g, 1,
-                                 g() % 4 == 0 ? 40
-                                 : grid       ? 2
-                                              : 5)),
+        groups(kind != Kind::kWide && g() % 3 == 0 ? draw(g, 2, 4) : 1),
+        ig(kind == Kind::kWide   ? draw(g, 20, 40)
+           : grid && g() % 4 > 0 ? 1
+                                 : draw(g, 1, g() % 4 == 0 ? 20 : 5)),
+        og(kind == Kind::kWide ? draw(g, 257, 259)
+           : grid && ig > 1    ? 1
+                               : draw(g, 1,
+                                   g() % 4 == 0 ? 40
+                                      : grid       ? 2
+                                                   : 5)),
         batch(draw(g, 1, 3)),
         x(g,
           grid && g() % 16 == 0 ? 1200
@@ -186,6 +193,7 @@ struct Problem {
   void check();
 
   Generator g;
+  bool grid;
   bool transposed;
   size_t groups, ig, og, batch;
   Axis x, y;
@@ -245,24 +253,31 @@ void Problem::check() {
   EXPECT_EQ(db.values, right_db.values);
 }
 
-void check_problems(bool grid) {
-  const char* wish = std::getenv("OPENBNNS_EXACT_PROBLEMS");
-  const long problems = wish == nullptr ? 300 : std::atol(wish);
+void check_problems(Kind kind, long problems) {
   ASSERT_GT(problems, 0);
   for (long n = 0; n < problems; ++n) {
     SCOPED_TRACE("seed " + std::to_string(n));
-    Problem(static_cast<uint32_t>(n), grid).check();
+    Problem(static_cast<uint32_t>(n), kind).check();
     if (testing::Test::HasFailure()) break;
   }
   std::printf("%ld problems\n", problems);
 }
 
+long wanted() {
+  const char* wish = std::getenv("OPENBNNS_EXACT_PROBLEMS");
+  return wish == nullptr ? 300 : std::atol(wish);
+}
+
 TEST(ExactConvolution, RandomProblems) {
-  check_problems(false);
+  check_problems(Kind::kAny, wanted());
 }
 
 TEST(ExactConvolution, RandomGrids) {
-  check_problems(true);
+  check_problems(Kind::kGrid, wanted());
+}
+
+TEST(ExactConvolution, WideProblems) {
+  check_problems(Kind::kWide, 6);
 }
 
 // One infinite pixel: exactly the weights that meet it have an infinite gradient, however vectors

@@ -19,13 +19,12 @@ constexpr size_t kOuterVectors = 3;
 struct ConvolutionProducts {
   const float* x;
   size_t x_row;
-  size_t x_plane;  // packed kernel: if not 0, term k lies at k * x_plane instead of offset[k],
-  float* room;     // and the columns of several tiles are packed here
-  size_t room_floats;
+  size_t x_plane;  // packed kernel: if not 0, term k lies at k * x_plane instead of offset[k]
   const int32_t* offset;
   size_t depth;
   const float* panels;  // of channel 0; `channels` of them are used
   size_t channels;
+  bool leads;  // channel 0 is the first of its group, not only of this grain
   size_t rows, columns;
   float* out;
   size_t out_plane, out_row, out_step;

@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_outer.cpp"
 #include "hwy/foreach_target.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include <algorithm>
@@ -17,10 +18,33 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
+constexpr size_t kCacheLine = 16;
+
 template <size_t kN>
 constexpr size_t kWindows = 12 / kN;
 
+// Pixels [j, end) of a row; `a` moves on behind them.
 template <size_t kM, size_t kN>
+HWY_INLINE void Accumulate(const float* const (&x)[kM], size_t j, size_t end,
+                           const float* HWY_RESTRICT& a, V (&sums)[kM * kN]) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  for (; j < end; ++j, a += kN * lanes) {
+    V row[kN];
+    HWY_UNROLL(3)
+    for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, a + n * lanes);
+    HWY_UNROLL(12)
+    for (size_t m = 0; m < kM; ++m) {
+      const V factor = hn::Set(d, x[m][j]);
+      HWY_UNROLL(3)
+      for (size_t n = 0; n < kN; ++n)
+        sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
+    }
+  }
+}
+
+// kPlanes: windows are planes of the source, which come from memory; the next ones are asked for.
+template <size_t kM, size_t kN, bool kPlanes>
 HWY_NOINLINE void Tile(const ConvolutionOuter& b, size_t window) {
   const D d;
   const size_t lanes = hn::Lanes(d);
@@ -30,22 +54,18 @@ HWY_NOINLINE void Tile(const ConvolutionOuter& b, size_t window) {
   const float* HWY_RESTRICT a = b.a;
   const float* first[kM];
   for (size_t m = 0; m < kM; ++m)
-    first[m] = b.x + (b.x_plane > 0 ? static_cast<ptrdiff_t>((window + m) * b.x_plane)
-                                    : b.offset[window + m]);
+    first[m] =
+        b.x + (kPlanes ? static_cast<ptrdiff_t>((window + m) * b.x_plane) : b.offset[window + m]);
   const size_t columns = b.columns;
   for (size_t i = 0; i < b.rows; ++i) {
     const float* x[kM];
     for (size_t m = 0; m < kM; ++m) x[m] = first[m] + i * b.x_row;
-    for (size_t j = 0; j < columns; ++j, a += kN * lanes) {
-      V row[kN];
-      HWY_UNROLL(3)
-      for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, a + n * lanes);
-      HWY_UNROLL(12)
-      for (size_t m = 0; m < kM; ++m) {
-        const V factor = hn::Set(d, x[m][j]);
-        HWY_UNROLL(3)
-        for (size_t n = 0; n < kN; ++n)
-          sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
+    if constexpr (!kPlanes) {
+      Accumulate<kM, kN>(x, 0, columns, a, sums);
+    } else {
+      for (size_t j = 0; j < columns; j += kCacheLine) {
+        for (size_t m = 0; m < kM; ++m) hwy::Prefetch(x[m] + kM * b.x_plane + j);
+        Accumulate<kM, kN>(x, j, std::min(columns, j + kCacheLine), a, sums);
       }
     }
   }
@@ -61,7 +81,8 @@ HWY_INLINE void TileOf(const ConvolutionOuter& b, size_t window, size_t width) {
   if constexpr (kM > 1) {
     if (width < kM) return TileOf<kM - 1, kN>(b, window, width);
   }
-  Tile<kM, kN>(b, window);
+  if (b.x_plane > 0) return Tile<kM, kN, true>(b, window);
+  Tile<kM, kN, false>(b, window);
 }
 
 template <size_t kN>

@@ -1,0 +1,194 @@
+// Where the packed kernel takes the columns of a tile from, term by term. Those of the first
+// channels come from the source and are written to a panel on the way, hidden behind the products;
+// the other channels read the panel.
+
+#if defined(OPENBNNS_OPS_CONVOLUTION_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPENBNNS_OPS_CONVOLUTION_COLUMNS_INL_H_
+#undef OPENBNNS_OPS_CONVOLUTION_COLUMNS_INL_H_
+#else
+#define OPENBNNS_OPS_CONVOLUTION_COLUMNS_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "ops/convolution/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr size_t kVectors = 3;
+constexpr size_t kTileColumns = kVectors * hn::MaxLanes(D());
+constexpr size_t kCacheLine = 16;
+
+// Columns [column, column + kN vectors) of a line; [skip, end) of them are stored.
+struct Place {
+  size_t line, column, skip, end;
+};
+
+constexpr size_t kFewMoves = 6;
+
+// Vectors that bring the columns of a tile, which may lie in several rows, side by side. What a
+// vector writes too much the next one, or the next line of the panel, puts right.
+struct Moves {
+  size_t count = 0;
+  size_t from[std::max(kTileColumns, kFewMoves)], to[std::max(kTileColumns, kFewMoves)];
+};
+
+Moves moves_of(const ConvolutionProducts& b, const Place& place) {
+  const size_t lanes = hn::Lanes(D());
+  Moves moves;
+  for (size_t at = 0; at < place.end;) {
+    const size_t column = place.column + at, x = column % b.columns;
+    const size_t n = std::min(b.columns - x, place.end - at);
+    const size_t from = (place.line + column / b.columns) * b.x_row + x;
+    for (size_t i = 0; i < n; i += lanes) {
+      moves.from[moves.count] = from + i;
+      moves.to[moves.count++] = at + i;
+    }
+    at += n;
+  }
+  return moves;
+}
+
+// kCount: moves, or 0 for any number.
+template <size_t kCount>
+HWY_NOINLINE void PackBy(const ConvolutionProducts& b, const Moves& moves, size_t k0, size_t depth,
+                         float* panel, size_t pitch) {
+  const D d;
+  const size_t count = kCount > 0 ? kCount : moves.count;
+  for (size_t k = k0; k < k0 + depth; ++k, panel += pitch) {
+    const float* from = b.x + (b.x_plane > 0 ? static_cast<ptrdiff_t>(k * b.x_plane) : b.offset[k]);
+    HWY_UNROLL(8)
+    for (size_t i = 0; i < count; ++i)
+      hn::StoreU(hn::LoadU(d, from + moves.from[i]), d, panel + moves.to[i]);
+  }
+}
+
+void Pack(const ConvolutionProducts& b, const Moves& moves, size_t k0, size_t depth, float* panel,
+          size_t pitch) {
+  constexpr decltype(&PackBy<0>) kByCount[kFewMoves + 1] = {
+      PackBy<0>, PackBy<1>, PackBy<2>, PackBy<3>, PackBy<4>, PackBy<5>, PackBy<6>};
+  kByCount[moves.count <= kFewMoves ? moves.count : 0](b, moves, k0, depth, panel, pitch);
+}
+
+// Terms of a packed tile.
+template <size_t kN>
+struct Packed {
+  const float* panel;
+
+  HWY_INLINE void next(V (&row)[kN]) {
+    const D d;
+    HWY_UNROLL(3)
+    for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, panel + n * hn::Lanes(d));
+    panel += kN * hn::Lanes(d);
+  }
+};
+
+// Vectors of a tile where they lie. One that goes on in the next row of the source takes the lanes
+// of its mask from `rest`.
+template <size_t kN>
+struct Vectors {
+  size_t from[kN], rest[kN];
+  HWY_ALIGN float mask[kN * hn::MaxLanes(D())];
+  bool breaks = false;
+};
+
+// False if they do not lie so: rows shorter than a vector, or a line shorter than the tile.
+template <size_t kN>
+bool find_vectors(const ConvolutionProducts& b, const Place& place, Vectors<kN>& tile) {
+  const size_t lanes = hn::Lanes(D());
+  if (place.end < kN * lanes || b.columns < lanes) return false;
+  for (size_t n = 0; n < kN; ++n) {
+    const size_t column = place.column + n * lanes, x = column % b.columns;
+    const size_t before = std::min(lanes, b.columns - x);
+    tile.from[n] = (place.line + column / b.columns) * b.x_row + x;
+    tile.rest[n] = tile.from[n] + (before < lanes ? b.x_row - b.columns : 0);
+    tile.breaks = tile.breaks || before < lanes;
+    hn::Store(hn::VecFromMask(D(), hn::Not(hn::FirstN(D(), before))), D(), tile.mask + n * lanes);
+  }
+  return true;
+}
+
+// Terms of a tile from where they lie, packed while they are multiplied for the first time.
+// kInPlace: planes of the source, whose vectors do not break.
+template <size_t kN, bool kInPlace, bool kBreaks>
+struct Packing {
+  const float* x[kN];
+  const float* rest[kN];
+  const float* mask;
+  size_t plane;
+  const int32_t* offset;
+  float* panel;
+
+  Packing(const ConvolutionProducts& b, const Vectors<kN>& tile, size_t k0, float* to)
+      : mask(tile.mask), plane(b.x_plane), offset(kInPlace ? nullptr : b.offset + k0), panel(to) {
+    for (size_t n = 0; n < kN; ++n) {
+      x[n] = b.x + (kInPlace ? k0 * plane : 0) + tile.from[n];
+      rest[n] = b.x + tile.rest[n];
+    }
+  }
+
+  HWY_INLINE void next(V (&row)[kN]) {
+    const D d;
+    const size_t lanes = hn::Lanes(d);
+    const ptrdiff_t at = kInPlace ? 0 : *offset++;
+    HWY_UNROLL(3)
+    for (size_t n = 0; n < kN; ++n) {
+      row[n] = hn::LoadU(d, x[n] + at);
+      if (kBreaks) {
+        // Not a blend, for which compilers keep a zero in one of the 16 registers.
+        const V from_rest = hn::Load(d, mask + n * lanes);
+        row[n] =
+            hn::Or(hn::AndNot(from_rest, row[n]), hn::And(from_rest, hn::LoadU(d, rest[n] + at)));
+      }
+      hn::Store(row[n], d, panel + n * lanes);
+      if (kInPlace) x[n] += plane;
+    }
+    panel += kN * lanes;
+  }
+};
+
+// Asks for the columns of the next tile, term by term, while this one is multiplied.
+struct Ahead {
+  const float* x = nullptr;
+  size_t plane = 0, columns = 0;
+  size_t steps = SIZE_MAX, left = SIZE_MAX;  // of the product per term, and before the next one
+
+  // Steps until the next term is asked for, at most n.
+  HWY_INLINE size_t run(size_t n) {
+    n = std::min(n, left);
+    left -= n;
+    if (left == 0) ask();
+    return n;
+  }
+
+  // The line of the first columns has come with the tile before.
+  void ask() {
+    for (size_t column = columns; column > 0; column -= std::min(column, kCacheLine))
+      hwy::Prefetch(x + column - 1);
+    x += plane;
+    left = steps;
+  }
+};
+
+Ahead ahead_of(const ConvolutionProducts& b, const Place& place, size_t columns) {
+  if (b.x_plane == 0) return {};
+  const size_t steps = (b.channels + kPanel - 1) / kPanel;
+  return {.x = b.x + place.line * b.x_row + place.column + columns,
+          .plane = b.x_plane,
+          .columns = columns,
+          .steps = steps,
+          .left = steps};
+}
+
+}  // namespace
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
