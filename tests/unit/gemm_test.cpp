@@ -394,7 +394,8 @@ TEST(Gemm, PositiveTermsErrByNoMoreThanATree) {
 
 // Equal terms round the same way again and again: a single running sum errs by thousands of eps.
 // Pairs join exactly, so that one chain and the rounding of the result are left: below one eps with
-// the short chains of products that are not packed, not always so with the longer ones of tiles.
+// the short chains of products that are not packed, not always so with the longer ones of tiles,
+// whose first chain is shorter, too, and joins with a rounding; these values leave room for that.
 TEST(Gemm, SumsOfEqualTerms) {
   for (size_t k : {25u, 288u, 4608u, 60000u}) {
     for (const float value : {0.1f, 0.3f, 1 / 3.0f, 0.7f, 1e-3f}) {
