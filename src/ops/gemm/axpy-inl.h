@@ -44,7 +44,7 @@ HWY_INLINE void OuterRow(const float* HWY_RESTRICT b, float factor, const GemmTa
 
 // Columns of C that are summed together: long pieces of the rows of B are read, and the sums that
 // most passes touch stay in the first-level cache.
-constexpr size_t kAxpyColumns = 2048;
+constexpr size_t kAxpyColumns = 4096;
 
 // Products of a pass over B. More cost fewer passes over the sums, but read more rows at once.
 constexpr size_t kAxpyTerms = 2 * kGemmShortChain;

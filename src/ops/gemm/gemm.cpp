@@ -230,7 +230,7 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
 // 64 columns x 32 rows of a dot product, one row pair of axpy a thousand columns long: each some
 // microseconds of work.
 constexpr size_t kDotM = 32, kDotN = 64;
-constexpr size_t kAxpyM = 32, kAxpyN = 2048;
+constexpr size_t kAxpyM = 32, kAxpyN = 4096;
 
 void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const GemmShape& shape,
                 const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c,
