@@ -54,6 +54,14 @@ void* HandleTable::remove(HandleKind kind, const void* handle) {
   return object;
 }
 
+void HandleTable::hold_during_fork() noexcept {
+  platform::hold_during_fork(mutex_);
+}
+
 constinit HandleTable the_handles;
+
+namespace {
+[[maybe_unused]] const bool held = (the_handles.hold_during_fork(), true);
+}  // namespace
 
 }  // namespace bnns::impl

@@ -26,6 +26,8 @@ class HandleTable {
   // Takes the object out; nullptr if the handle is not a live one of this kind.
   void* remove(HandleKind kind, const void* handle);
 
+  void hold_during_fork() noexcept;
+
   // nullptr if the handle is not a live one of this kind.
   void* find(HandleKind kind, const void* handle) const noexcept {
     const size_t bytes = bytes_.load(std::memory_order_acquire);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/platform.h"
+
 namespace bnns::impl {
 namespace {
 
@@ -34,6 +36,8 @@ class Log {
     return level >= threshold_.load(std::memory_order_relaxed);
   }
 
+  void hold_during_fork() noexcept { platform::hold_during_fork(mutex_); }
+
   void write(OpenBNNSLogLevel level, const char* text) {
     if (!wants(level)) return;
     Sink sink;
@@ -55,6 +59,7 @@ class Log {
 constinit Log the_log;
 
 [[maybe_unused]] const bool environment_read = [] {
+  the_log.hold_during_fork();
   const char* wish = std::getenv("OPENBNNS_LOG");
   if (wish == nullptr) return false;
   if (std::strcmp(wish, "error") == 0) {

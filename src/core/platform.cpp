@@ -6,9 +6,23 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <exception>
 #include <thread>
 
 namespace bnns::impl::platform {
+namespace {
+
+constexpr size_t kMostMutexes = 4;
+constinit std::mutex* fork_mutexes[kMostMutexes] = {};
+
+template <void (std::mutex::*kCall)()>
+void each_fork_mutex() {
+  for (std::mutex* mutex : fork_mutexes) {
+    if (mutex != nullptr) (mutex->*kCall)();
+  }
+}
+
+}  // namespace
 
 void* reserve(size_t bytes) noexcept {
   void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -18,6 +32,17 @@ void* reserve(size_t bytes) noexcept {
 
 void after_fork_in_child(void (*in_child)()) noexcept {
   pthread_atfork(nullptr, nullptr, in_child);
+}
+
+void hold_during_fork(std::mutex& mutex) noexcept {
+  size_t n = 0;
+  while (n < kMostMutexes && fork_mutexes[n] != nullptr) ++n;
+  if (n == kMostMutexes) std::terminate();
+  if (n == 0) {
+    pthread_atfork(each_fork_mutex<&std::mutex::lock>, each_fork_mutex<&std::mutex::unlock>,
+                   each_fork_mutex<&std::mutex::unlock>);
+  }
+  fork_mutexes[n] = &mutex;
 }
 
 void spin_pause() noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <mutex>
 
 namespace bnns::impl::platform {
 
@@ -11,6 +12,11 @@ void* reserve(size_t bytes) noexcept;
 
 // Runs `in_child` in the child after every fork() of the process.
 void after_fork_in_child(void (*in_child)()) noexcept;
+
+// Every fork() of the process waits for `mutex`, so that no child finds it locked by a thread it
+// does not have. For the few mutexes that exist once, before main; none is held while another one
+// is locked.
+void hold_during_fork(std::mutex& mutex) noexcept;
 
 // Tells the core that this thread only waits for another one.
 void spin_pause() noexcept;

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/platform.h"
 #include "hwy/highway.h"
 
 namespace bnns::impl {
@@ -34,8 +35,11 @@ constexpr Target kTargets[] = {
 };
 constexpr size_t kCount = std::size(kTargets);
 
+// Of the choice.
+constinit std::mutex target_mutex;
+[[maybe_unused]] const bool held = (platform::hold_during_fork(target_mutex), true);
+
 struct Targets {
-  std::mutex mutex;
   const char* names[kCount + 1] = {};
   int64_t available = 0;
   const Target* chosen = nullptr;
@@ -90,7 +94,7 @@ Targets& targets() {
 
 void set_target(const char* name) {
   Targets& all = targets();
-  const std::lock_guard lock(all.mutex);
+  const std::lock_guard lock(target_mutex);
   const Target* t = name == nullptr ? all.find(all.names[0]) : all.find(name);
   if (t == nullptr) {
     Text list;
@@ -105,7 +109,7 @@ void set_target(const char* name) {
 
 const char* target_name() {
   Targets& all = targets();
-  const std::lock_guard lock(all.mutex);
+  const std::lock_guard lock(target_mutex);
   return all.chosen->name;
 }
 
