@@ -1,45 +1,14 @@
 // Convolution with oneDNN 2.x and 3.x: "onednn-plain" on the user's layouts, "onednn-reorder" on
 // those oneDNN prefers, with every reorder from and to the user's layout counted.
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include <unordered_map>
 
 #include "convolution.h"
+#include "onednn.h"
 
 namespace bench {
 namespace {
 using dnnl::memory;
-using Desc = memory::desc;
-using Tag = memory::format_tag;
 using Arguments = std::unordered_map<int, memory>;
-
-dnnl::engine& engine() {
-  static dnnl::engine e(dnnl::engine::kind::cpu, 0);
-  return e;
-}
-
-dnnl::stream& stream() {
-  static dnnl::stream s(engine());
-  return s;
-}
-
-template <class P, class... Args>
-auto describe(const Args&... args) {
-#if DNNL_VERSION_MAJOR >= 3
-  return typename P::primitive_desc(engine(), args...);
-#else
-  return typename P::primitive_desc(typename P::desc(args...), engine());
-#endif
-}
-
-template <class P, class Forward, class... Args>
-auto describe_backward(const Forward& forward, const Args&... args) {
-#if DNNL_VERSION_MAJOR >= 3
-  return typename P::primitive_desc(engine(), args..., forward);
-#else
-  return typename P::primitive_desc(typename P::desc(args...), engine(), forward);
-#endif
-}
 
 // The user's tensors and the steps that run on them; a tensor wanted in one layout by several
 // primitives is reordered once.

@@ -1,51 +1,33 @@
 // Normalization with oneDNN 2.x and 3.x: "onednn-plain" on the user's layout, "onednn-reorder" on
 // blocks of channels with the reorders from and to the user's layout counted.
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include <unordered_map>
 
 #include "normalization.h"
+#include "onednn.h"
 
 namespace bench {
 namespace {
 using dnnl::memory;
-using Desc = memory::desc;
-using Tag = memory::format_tag;
 using Flags = dnnl::normalization_flags;
 
-dnnl::engine& engine() {
-  static dnnl::engine e(dnnl::engine::kind::cpu, 0);
-  return e;
-}
-
-dnnl::stream& stream() {
-  static dnnl::stream s(engine());
-  return s;
-}
-
+// 3.x asks for the layouts of sources and results, 2.x for one of each kind.
+template <class P, class... Rest>
+auto describe_training(const Desc& data, const Rest&... rest) {
 #if DNNL_VERSION_MAJOR >= 3
-template <class P, class... Rest>
-auto describe(const Desc& data, const Rest&... rest) {
-  return
-      typename P::primitive_desc(engine(), dnnl::prop_kind::forward_training, data, data, rest...);
-}
-template <class P, class Forward, class... Rest>
-auto describe_backward(const Forward& forward, const Desc& data, const Rest&... rest) {
-  return typename P::primitive_desc(engine(), dnnl::prop_kind::backward, data, data, data, rest...,
-                                    forward);
-}
+  return describe<P>(dnnl::prop_kind::forward_training, data, data, rest...);
 #else
-template <class P, class... Rest>
-auto describe(const Desc& data, const Rest&... rest) {
-  return typename P::primitive_desc(
-      typename P::desc(dnnl::prop_kind::forward_training, data, rest...), engine());
-}
-template <class P, class Forward, class... Rest>
-auto describe_backward(const Forward& forward, const Desc& data, const Rest&... rest) {
-  return typename P::primitive_desc(
-      typename P::desc(dnnl::prop_kind::backward, data, data, rest...), engine(), forward);
-}
+  return describe<P>(dnnl::prop_kind::forward_training, data, rest...);
 #endif
+}
+
+template <class P, class Forward, class... Rest>
+auto describe_gradient(const Forward& forward, const Desc& data, const Rest&... rest) {
+#if DNNL_VERSION_MAJOR >= 3
+  return describe_backward<P>(forward, dnnl::prop_kind::backward, data, data, data, rest...);
+#else
+  return describe_backward<P>(forward, dnnl::prop_kind::backward, data, data, rest...);
+#endif
+}
 
 Desc f32(const memory::dims& dims, Tag tag) {
   return {dims, memory::data_type::f32, tag};
@@ -155,8 +137,8 @@ void add_batch(const Normalization& p, Tag tag, const char* who, Rows& rows) {
   const Flags flags = Flags::use_scale | Flags::use_shift | Flags::fuse_norm_relu;
   using Forward = dnnl::batch_normalization_forward;
   using Backward = dnnl::batch_normalization_backward;
-  const auto f = describe<Forward>(l.data, Normalization::kEpsilon, flags);
-  const auto b = describe_backward<Backward>(f, l.data, Normalization::kEpsilon, flags);
+  const auto f = describe_training<Forward>(l.data, Normalization::kEpsilon, flags);
+  const auto b = describe_gradient<Backward>(f, l.data, Normalization::kEpsilon, flags);
   const auto forward = forward_steps<Forward>(p, l, f);
   rows.add("fwd", entry(who, forward, f.impl_info_str()));
   rows.add("bwd", entry(who, backward_steps<Backward>(p, l, b, *forward), b.impl_info_str()));
@@ -176,8 +158,8 @@ void add_onednn_normalization(const Normalization& p, Rows& rows) {
   const Flags flags = Flags::use_scale | Flags::use_shift;
   using Forward = dnnl::layer_normalization_forward;
   using Backward = dnnl::layer_normalization_backward;
-  const auto f = describe<Forward>(data, l.statistics, Normalization::kEpsilon, flags);
-  const auto b = describe_backward<Backward>(f, data, l.statistics, Normalization::kEpsilon, flags);
+  const auto f = describe_training<Forward>(data, l.statistics, Normalization::kEpsilon, flags);
+  const auto b = describe_gradient<Backward>(f, data, l.statistics, Normalization::kEpsilon, flags);
   const auto forward = forward_steps<Forward>(p, l, f);
   rows.add("fwd", entry("onednn-plain", forward, f.impl_info_str()));
   rows.add("bwd",

@@ -1,28 +1,15 @@
 // Pooling with oneDNN 2.x and 3.x: "onednn-plain" on the user's layout, "onednn-reorder" on blocks
 // of 8 or 16 channels with the reorders from and to the user's layout counted. Maxima keep oneDNN's
 // workspace.
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include <unordered_map>
 
+#include "onednn.h"
 #include "pooling.h"
 
 namespace bench {
 namespace {
 using dnnl::memory;
-using Desc = memory::desc;
-using Tag = memory::format_tag;
 using Arguments = std::unordered_map<int, memory>;
-
-dnnl::engine& engine() {
-  static dnnl::engine e(dnnl::engine::kind::cpu, 0);
-  return e;
-}
-
-dnnl::stream& stream() {
-  static dnnl::stream s(engine());
-  return s;
-}
 
 Desc f32(const Pooling& p, size_t side, Tag tag) {
   return {{memory::dim(p.batch), memory::dim(p.channels), memory::dim(side), memory::dim(side)},

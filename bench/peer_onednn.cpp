@@ -5,50 +5,19 @@
 //   onednn-packed   the same, but the weights were reordered once beforehand (forward only: what a
 //                   filter does that copies its weights)
 #include <oneapi/dnnl/dnnl.h>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include <stdexcept>
 
 #include "convolution.h"
 #include "gemm.h"
-#include "pooling.h"
 #include "normalization.h"
+#include "onednn.h"
+#include "pooling.h"
 #include "workloads.h"
 
 namespace bench {
 namespace {
 using dnnl::memory;
-using Desc = memory::desc;
-using Tag = memory::format_tag;
-
-dnnl::engine& engine() {
-  static dnnl::engine e(dnnl::engine::kind::cpu, 0);
-  return e;
-}
-
-dnnl::stream& stream() {
-  static dnnl::stream s(engine());
-  return s;
-}
-
-// 3.x has no operation descriptors: their arguments go straight to the primitive descriptor.
-template <class P, class... Args>
-auto describe(const Args&... args) {
-#if DNNL_VERSION_MAJOR >= 3
-  return typename P::primitive_desc(engine(), args...);
-#else
-  return typename P::primitive_desc(typename P::desc(args...), engine());
-#endif
-}
-
-template <class P, class Forward, class... Args>
-auto describe_backward(const Forward& forward, const Args&... args) {
-#if DNNL_VERSION_MAJOR >= 3
-  return typename P::primitive_desc(engine(), args..., forward);
-#else
-  return typename P::primitive_desc(typename P::desc(args...), engine(), forward);
-#endif
-}
 
 Desc f32(const memory::dims& dims, Tag tag) {
   return {dims, memory::data_type::f32, tag};
