@@ -167,21 +167,21 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
                      .b_step = b.in_place == nullptr ? kernels_.nr : b.in_place->row,
                      .panels = 1,
                      .c = c_};
-  float* row = nullptr;
+  // Operands that are not packed here span all of K.
+  const size_t a_k = a.panels.depth == depth_ ? 0 : k0_, b_k = b.panels.depth == depth_ ? 0 : k0_;
   const auto set_rows = [&](size_t i, size_t k) {
     const size_t m = a.first(i);
-    // Operands that are not packed here span all of K.
-    job.a = a.rows_at(i, a.panels.depth == depth_ ? k : k0_ + k);
+    job.a = a.rows_at(i, a_k + k);
     job.rows = a.lines(i);
-    row = c_.data + m * c_.row;
     if (c_.row_bias != nullptr) job.c.row_bias = c_.row_bias + m;
+    return m * c_.row;
   };
   const auto set_columns = [&](size_t j, size_t k) {
     const size_t n = b.first(j);
-    job.b = b.columns_at(j, b.panels.depth == depth_ ? k : k0_ + k);
+    job.b = b.columns_at(j, b_k + k);
     job.columns = b.lines(j);
-    job.c.data = row + n;
     if (c_.column_bias != nullptr) job.c.column_bias = c_.column_bias + n;
+    return n;
   };
   if (plan_.flat) {
     // Tiles of one chain take 60 ns: those of whole panels are one call.
@@ -191,9 +191,9 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
     job.depth = depth_;
     job.b_next = b.in_place == nullptr ? depth_ * kernels_.nr : kernels_.nr;
     for (size_t i = t.m0; i < t.m1; ++i) {
-      set_rows(i, 0);
+      float* row = c_.data + set_rows(i, 0);
       for (size_t j = t.n0; j < t.n1; j += job.panels) {
-        set_columns(j, 0);
+        job.c.data = row + set_columns(j, 0);
         job.panels = j == t.n0 && whole > 0 ? whole : 1;
         kernels_.tile(job);
       }
@@ -205,12 +205,12 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
       job.depth = std::min(kGemmDepth, depth_ - k);
       const bool first = k0_ + k == 0, last = k0_ + k + job.depth == k_;
       for (size_t j = t.n0; j < t.n1; ++j) {
-        for (size_t i = t.m0; i < t.m1; ++i) {
-          set_rows(i, k);
-          set_columns(j, k);
-          float* sum =
-              many_slabs ? slab_sums() + ((b_panel0 + j) * plan_.sum_rows + a_panel0 + i) * sum_size
-                         : local_sums + ((j - t.n0) * plan_.group_a + i - t.m0) * sum_size;
+        float* column = c_.data + set_columns(j, k);
+        float* sum = many_slabs ? slab_sums() +
+                                      ((b_panel0 + j) * plan_.sum_rows + a_panel0 + t.m0) * sum_size
+                                : local_sums + (j - t.n0) * plan_.group_a * sum_size;
+        for (size_t i = t.m0; i < t.m1; ++i, sum += sum_size) {
+          job.c.data = column + set_rows(i, k);
           job.sum_in = first ? nullptr : sum;
           job.sum_out = last ? nullptr : sum;
           kernels_.tile(job);

@@ -234,7 +234,7 @@ using TileFunction = void (*)(const GemmTileJob&);
 // Tiles of few rows or one vector have code of their own: they do not compute the zeros.
 template <Place kPlace, size_t... kM>
 void TilesWith(std::index_sequence<kM...>, const GemmTileJob& job) {
-  constexpr TileFunction kTable[2][2][kRows] = {
+  static constexpr TileFunction kTable[2][2][kRows] = {
       {{TilesOf<kM + 1, kVectors, kPlace, false>...}, {TilesOf<kM + 1, kVectors, kPlace, true>...}},
       {{TilesOf<kM + 1, 1, kPlace, false>...}, {TilesOf<kM + 1, 1, kPlace, true>...}}};
   const bool narrow = job.columns <= hn::Lanes(D()), flat = job.depth <= kGemmChain;
