@@ -2,6 +2,7 @@
 // the map of the gradient. A coefficient is one number for the row or one per element (Spread).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 
 namespace bnns::impl {
@@ -21,6 +22,20 @@ struct Moments {
     squares += other.squares + apart * apart * (count * other.count / total);
     count = total;
   }
+};
+
+inline double inverse_deviation(double variance, float epsilon) {
+  return 1 / std::sqrt(variance + double{epsilon});
+}
+
+// What NormalizeRow takes of the statistics of a set.
+struct SetCoefficients {
+  float mean, inverse, low;
+
+  SetCoefficients(double exact_mean, double exact_inverse)
+      : mean(static_cast<float>(exact_mean)),
+        inverse(static_cast<float>(exact_inverse)),
+        low(static_cast<float>((exact_mean - double{mean}) * exact_inverse)) {}
 };
 
 enum Spread {
@@ -45,6 +60,19 @@ struct NormalizeRow {
   const float *gamma, *beta;
   size_t rows = 1, step = 0;
   ptrdiff_t next = 0;
+};
+
+// Rows of n, one behind the other, that are sets of their own: their statistics, then the above.
+// gamma and beta lie `count` elements, some rows, after which they are used again.
+struct NormalizeSets {
+  const float* x;
+  float* y;
+  float* kept;
+  size_t n, rows;
+  const float *gamma, *beta;
+  size_t at, count;  // at: of the first row in gamma and beta
+  float epsilon;
+  double *mean, *variance, *inverse;  // by row; written
 };
 
 // With g = dy, or dy where y > 0 for the rectifier. Several rows where it says so below.
@@ -75,6 +103,8 @@ struct NormalizationKernels {
   void (*flush)(float* sum, double* to, size_t n);
   // By spread and rectifier.
   void (*normalize[kSpreads][2])(const NormalizeRow& row);
+  // By rectifier.
+  void (*normalize_sets[2])(const NormalizeSets& sets);
 
   // By rectifier: sums[0] += sum of g, sums[1] += sum of g kept.
   void (*sums[2])(const GradientRow& row, double* sums);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 
 #include "core/checked.h"
@@ -158,20 +157,6 @@ void backward_sets(const BackwardPass& pass);
 void backward_samples(const BackwardPass& pass);
 void backward_large_samples(const BackwardPass& pass);
 void backward_columns(const BackwardPass& pass);
-
-// What NormalizeRow takes of the statistics of a set.
-struct SetCoefficients {
-  float mean, inverse, low;
-
-  SetCoefficients(double exact_mean, double exact_inverse)
-      : mean(static_cast<float>(exact_mean)),
-        inverse(static_cast<float>(exact_inverse)),
-        low(static_cast<float>((exact_mean - double{mean}) * exact_inverse)) {}
-};
-
-inline double inverse_deviation(double variance, float epsilon) {
-  return 1 / std::sqrt(variance + double{epsilon});
-}
 
 // ---- Stretches of a batch ----
 

@@ -6,16 +6,22 @@
 namespace bnns::impl::normalization {
 namespace {
 
-// body(set, end) for all sets, some small ones at a time: what the statistics of one wait for is
-// done while another is read.
+// body(set, end) for the sets of a grain.
+template <class Body>
+void for_grains(const SetPlan& plan, size_t threads, const Body& body) {
+  const size_t grain = div_up(kGrain, plan.set_size());
+  parallel_for(threads, div_up(plan.sets, grain),
+               [&](size_t g, size_t) { body(g * grain, std::min(plan.sets, (g + 1) * grain)); });
+}
+
+// The same for some small ones at a time: what the statistics of one wait for is done while another
+// is read.
 template <class Body>
 void for_sets(const SetPlan& plan, size_t threads, const Body& body) {
   constexpr size_t kTogether = 2048;
-  const size_t grain = div_up(kGrain, plan.set_size());
   const size_t most = std::max<size_t>(1, kTogether / plan.set_size());
-  parallel_for(threads, div_up(plan.sets, grain), [&](size_t g, size_t) {
-    const size_t end = std::min(plan.sets, (g + 1) * grain);
-    for (size_t set = g * grain; set < end; set += most) body(set, std::min(end, set + most));
+  for_grains(plan, threads, [&](size_t first, size_t end) {
+    for (size_t set = first; set < end; set += most) body(set, std::min(end, set + most));
   });
 }
 
@@ -62,6 +68,25 @@ void normalize_piece(const ForwardPass& p, const SetPlan& plan, size_t set, size
                       row.gamma = p.gamma + at + (each ? offset : 0);
                       row.beta = p.beta + at + (each ? offset : 0);
                     });
+}
+
+// Sets that are rows of contiguous tensors.
+void normalize_rows(const ForwardPass& p, const SetPlan& plan, size_t set, size_t end) {
+  const size_t first = set * plan.length;
+  p.kernels.normalize_sets[p.rectifies()](
+      {.x = static_cast<const float*>(p.xy.list[0].view.data) + first,
+       .y = static_cast<float*>(p.xy.list[1].view.data) + first,
+       .kept = p.kept == nullptr ? nullptr : p.kept + first,
+       .n = plan.length,
+       .rows = end - set,
+       .gamma = p.gamma,
+       .beta = p.beta,
+       .at = first % p.problem.count(),
+       .count = p.problem.count(),
+       .epsilon = p.problem.epsilon,
+       .mean = p.mean + set,
+       .variance = p.variance + set,
+       .inverse = p.inverse + set});
 }
 
 // ---- Gradients with one gamma per stretch ----
@@ -143,6 +168,10 @@ SetPlan plan_sets(const NormalizationProblem& p, size_t batch) {
 void forward_sets(const ForwardPass& p) {
   const SetPlan plan = plan_sets(p.problem, p.batch);
   const size_t threads = p.useful_threads(2), pieces = plan.pieces();
+  if (by_element(p.problem) && pieces == 1 && p.xy.lines && !p.known && !p.has_other_activation()) {
+    return for_grains(plan, threads,
+                      [&](size_t first, size_t end) { normalize_rows(p, plan, first, end); });
+  }
   if (!splits(plan, threads)) {
     return for_sets(plan, threads, [&](size_t first, size_t end) {
       for (size_t set = first; set < end && !p.known; ++set) {
