@@ -1,6 +1,7 @@
 // Pooling filters: published numbers, and what the spec runner does not reach.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -184,6 +185,63 @@ TEST(Pooling, FirstMaximumOfWindowsThatShareCells) {
         for (const float y : {out[k], again[k], plain[k]})
           ASSERT_TRUE(y == in[cell] || (std::isnan(y) && std::isnan(in[cell]))) << "window " << k;
       }
+    }
+  });
+}
+
+// The taps of window i that are inside an axis.
+size_t taps_inside(size_t i, size_t cells, const Geometry& g) {
+  const size_t begin = i * g.stride, end = begin + g.kernel;
+  return std::min(end, g.pad + cells) - std::max(begin, g.pad);
+}
+
+// Adds what an average gives to the cells of each window.
+void add_average(const Floats& dy, const Geometry& g, bool inside, size_t row, Floats& dx) {
+  for (size_t k = 0; k < dy.size(); ++k) {
+    const size_t i = k % g.out_width, j = k / g.out_width;
+    const size_t taps =
+        inside ? taps_inside(i, g.width, g) * taps_inside(j, g.height, g) : g.kernel * g.kernel;
+    for (size_t y = j * g.stride; y < j * g.stride + g.kernel; ++y) {
+      for (size_t x = i * g.stride; x < i * g.stride + g.kernel; ++x) {
+        if (x - g.pad < g.width && y - g.pad < g.height)
+          dx[(y - g.pad) * row + x - g.pad] += dy[k] / static_cast<float>(taps);
+      }
+    }
+  }
+}
+
+// Rows of all lengths, windows that end before the image, with it or hang over it; whole numbers
+// that all counts of taps divide, and a NaN or an infinity that must stay in its window.
+TEST(Pooling, GradientOfAveragesThatShareCells) {
+  for_targets([](const char* target) {
+    for (size_t n = 0; n < 8 * 3 * 75; ++n) {
+      const bool inside = n % 2 != 0, accumulate = n / 2 % 2 != 0;
+      const size_t pad = n / 4 % 2, less = n / 8 % 3, width = 5 + n / 24, height = 5 + n % 7;
+      const Geometry g = {
+          width, height, (width + pad + 1) / 2 - less, (height + pad + 1) / 2 - less, 3, 2, pad};
+      const size_t row = width + (n % 5 == 0 ? 3 : 0);
+      SCOPED_TRACE(testing::Message() << target << ", case " << n);
+      Floats dy(g.out_width * g.out_height), dx(row * height + 5, 7);
+      for (size_t k = 0; k < dy.size(); ++k)
+        dy[k] = 36 * static_cast<float>((k * 2654435761u + n * 40503u) / 4096 % 201) - 3600;
+      if (n % 11 == 0) dy[n % dy.size()] = inside ? -kInf : kNaN;
+      Floats expected = dx;
+      for (size_t k = 0; !accumulate && k < width * height; ++k)
+        expected[k / width * row + k % width] = 0;
+      add_average(dy, g, inside, row, expected);
+      const Filter filter = make(inside ? BNNSPoolingFunctionAverageCountExcludePadding
+                                        : BNNSPoolingFunctionAverageCountIncludePadding,
+                                 g);
+      BNNSNDArrayDescriptor in_delta = image_of(width, height, 1, dx.data());
+      const size_t strides[] = {1, row, row * height};
+      std::copy_n(strides, 3, in_delta.stride);
+      in_delta.flags = accumulate ? BNNSNDArrayFlagBackpropAccumulate : BNNSNDArrayFlagBackpropSet;
+      BNNSNDArrayDescriptor out_delta = image_of(g.out_width, g.out_height, 1, dy.data());
+      ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, nullptr, 0, &in_delta, 0, nullptr, 0,
+                                             &out_delta, 0, nullptr, nullptr),
+                0);
+      for (size_t k = 0; k < dx.size(); ++k)
+        ASSERT_TRUE(dx[k] == expected[k] || (std::isnan(dx[k]) && std::isnan(expected[k]))) << k;
     }
   });
 }

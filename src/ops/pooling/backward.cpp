@@ -257,18 +257,18 @@ void PoolingOp::sum_backward(const BackwardCall& call, size_t plane, const Plane
                              const Work& work) const {
   const size_t width = problem_.x.cells;
   const bool norm = problem_.kind == PoolingKind::kL2Norm;
+  if (windows_3x3_ && !norm && call.dx.direct()) {
+    const Plane dx = call.dx.at(plane);
+    return backward_3x3_->average({.x = problem_.x, .y = problem_.y},
+                                  problem_.kind == PoolingKind::kAverage, {g.data, g.row},
+                                  work.divisor, call.accumulate, {dx.data, dx.row});
+  }
   Plane x = {};
   if (norm) x = call.in.read(*run_.convert, plane, work.x);
   divide_rows(g, x, work);
   if (global_ && !norm && !call.accumulate && call.dx.packed()) {
     const float share = work.padded[regular_ ? (problem_.x.taps - 1) * problem_.x.dilation : 0];
     return void(std::fill_n(call.dx.at(plane).data, problem_.cells(), share));
-  }
-  if (windows_3by2_ && problem_.y.dilation == 1 && !norm && !call.accumulate && call.dx.direct()) {
-    const Plane dx = call.dx.at(plane);
-    return backward_kernels_->spread_3by2({.x = problem_.x, .y = problem_.y},
-                                          {work.padded + problem_.x.taps - 1, padded_size_},
-                                          {dx.data, dx.row});
   }
   if (global_) {
     std::fill_n(work.rows, row_pitch_,

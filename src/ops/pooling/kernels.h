@@ -128,10 +128,6 @@ struct PoolingBackwardKernels {
   // Whole vectors are written.
   void (*spread_row)(const float* padded, const PoolingTaps& taps, size_t pad, size_t n,
                      float* row);
-  // Both steps for windows of 3 cells in width at a stride of 2, with a pad of 0 or 1 and without
-  // dilation in height: a plane of dx from rows of q. q is 0 outside its row.
-  void (*spread_3by2)(const PlaneAxes& axes, const PoolingPlane<const float>& q,
-                      const PoolingPlane<float>& dx);
   // dx = g[k * g_step] / divisor, n times from dx + k * dx_step.
   void (*spread_planes)(const float* g, size_t g_step, float divisor, size_t n, size_t count,
                         float* dx, size_t dx_step);
@@ -146,5 +142,14 @@ struct PoolingBackwardKernels {
   void (*widen)(const int32_t* index, size_t n, uint64_t* to);
 };
 const PoolingBackwardKernels* pooling_backward_kernels();
+
+// For planes that are is_3by2 in width and height.
+struct Pooling3x3BackwardKernels {
+  // dx (+)= the sum over the windows of a cell of g / (divisor * factor), the factor being the rows
+  // of the window inside the plane, or with whole windows 1.
+  void (*average)(const PlaneAxes& axes, bool whole, const PoolingPlane<const float>& g,
+                  const float* divisor, bool accumulate, const PoolingPlane<float>& dx);
+};
+const Pooling3x3BackwardKernels* pooling_3x3_backward_kernels();
 
 }  // namespace bnns::impl

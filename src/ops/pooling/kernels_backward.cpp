@@ -172,67 +172,6 @@ void SpreadRow(const float* padded, const PoolingTaps& taps, size_t pad, size_t 
     hn::StoreU(SumReaching<1>(q + i, taps.count, taps.dilation, pad, 0, 1), d, row + i);
 }
 
-// A pad of 1 puts the middle tap on the even cells and the outer two on the odd ones between two
-// windows; a pad of 0 the other way round. kRows 0: any number of rows.
-template <size_t kPad, size_t kRows>
-HWY_INLINE void Spread3By2At(const PoolingRows& q, size_t i, float* to) {
-  const D d;
-  const size_t count = kRows == 0 ? q.count : kRows;
-  V one = hn::Zero(d), other = hn::Zero(d);
-  for (size_t r = 0; r < count; ++r) {
-    const float* from = q.data + r * q.step + i;
-    one = hn::Add(one, hn::LoadU(d, from));
-    other = hn::Add(other, hn::LoadU(d, kPad == 1 ? from + 1 : from - 1));
-  }
-  const V both = hn::Add(one, other);
-  hn::StoreInterleaved2(kPad == 1 ? one : both, kPad == 1 ? both : one, d, to);
-}
-
-// Vectors of pairs of cells, the last overlapping the one before it; a last odd cell apart.
-template <size_t kPad, size_t kRows>
-HWY_INLINE void Spread3By2Row(const PoolingRows& q, size_t n, float* dx) {
-  const D d;
-  const size_t lanes = hn::Lanes(d), pairs = n / 2;
-  HWY_ALIGN float tail[2 * hn::MaxLanes(d)];
-  if (pairs < lanes) {
-    Spread3By2At<kPad, kRows>(q, 0, tail);
-    std::memcpy(dx, tail, 2 * pairs * sizeof(float));
-  }
-  for (size_t i = 0; pairs >= lanes && i < pairs; i += lanes) {
-    const size_t at = HWY_MIN(i, pairs - lanes);
-    Spread3By2At<kPad, kRows>(q, at, dx + 2 * at);
-  }
-  if (n % 2 == 0) return;
-  Spread3By2At<kPad, kRows>(q, pairs, tail);
-  dx[n - 1] = tail[0];
-}
-
-template <size_t kPad>
-void Spread3By2Plane(const PlaneAxes& axes, const PoolingPlane<const float>& q,
-                     const PoolingPlane<float>& dx) {
-  const PoolingAxis& y = axes.y;
-  size_t low = 0, high = 0;  // the rows of windows that reach a row of cells
-  for (size_t j = 0; j < y.cells; ++j) {
-    while (low < y.windows && low * y.stride + y.taps <= j + y.pad) ++low;
-    while (high < y.windows && high * y.stride <= j + y.pad) ++high;
-    const PoolingRows rows = {
-        .data = q.data + low * q.row, .count = high > low ? high - low : 0, .step = q.row};
-    float* to = dx.data + j * dx.row;
-    if (rows.count == 1) {
-      Spread3By2Row<kPad, 1>(rows, axes.x.cells, to);
-    } else if (rows.count == 2) {
-      Spread3By2Row<kPad, 2>(rows, axes.x.cells, to);
-    } else {
-      Spread3By2Row<kPad, 0>(rows, axes.x.cells, to);
-    }
-  }
-}
-
-void Spread3By2(const PlaneAxes& axes, const PoolingPlane<const float>& q,
-                const PoolingPlane<float>& dx) {
-  (axes.x.pad == 0 ? Spread3By2Plane<0> : Spread3By2Plane<1>)(axes, q, dx);
-}
-
 void SpreadPlanes(const float* g, size_t g_step, float divisor, size_t n, size_t count, float* dx,
                   size_t dx_step) {
   const D d;
@@ -301,7 +240,6 @@ const PoolingBackwardKernels* PoolingBackwardTable() {
                                                     .spread_2x2_64 = Spread2x2<uint64_t>,
                                                     .divide = Divide,
                                                     .spread_row = SpreadRow,
-                                                    .spread_3by2 = Spread3By2,
                                                     .spread_planes = SpreadPlanes,
                                                     .add_rows = AddRows,
                                                     .all_below_32 = AllBelow<uint32_t>,

@@ -50,7 +50,6 @@ PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem&
   may_be_empty_ = may_have_empty(x) || may_have_empty(y);
   averages_ = global_ && problem.cells() <= kSmallPlane && problem.kind != PoolingKind::kMax &&
               problem.kind != PoolingKind::kL2Norm && !problem.un_max();
-  windows_3by2_ = regular_ && x.taps == 3 && x.stride == 2 && x.dilation == 1 && x.pad <= 1;
   windows_3x3_ = is_3by2(x) && is_3by2(y);
   windows_2x2_ = x.taps == 2 && y.taps == 2 && x.stride == 2 && x.dilation == 1 &&
                  y.dilation == 1 && x.pad == 0 && 2 * x.windows <= x.cells;

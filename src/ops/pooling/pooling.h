@@ -182,6 +182,7 @@ class PoolingOp {
   const PoolingKernels* kernels_ = pooling_kernels();
   const Pooling3x3Kernels* kernels_3x3_ = pooling_3x3_kernels();
   const PoolingBackwardKernels* backward_kernels_ = pooling_backward_kernels();
+  const Pooling3x3BackwardKernels* backward_3x3_ = pooling_3x3_backward_kernels();
   const SoftmaxKernels* sums_ = softmax_kernels();
   ElementRun run_;
   SoftmaxRun softmax_run_;       // inside a grain: one thread
@@ -189,7 +190,6 @@ class PoolingOp {
   bool global_;                  // one window on the whole plane
   bool averages_;                // global, of small planes: many at once
   bool regular_;                 // padded rows are of reasonable length
-  bool windows_3by2_;            // of 3 in width at a stride of 2, with a pad of 0 or 1
   bool windows_3x3_;             // at a stride of 2, as the kernels for them ask
   bool windows_2x2_;             // at a stride of 2, none crossing the left or right edge
   bool may_be_empty_;            // some window may have no cell inside
