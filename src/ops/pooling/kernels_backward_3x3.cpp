@@ -150,17 +150,18 @@ HWY_INLINE void WalkAverage(const AverageCall& call, size_t first, size_t pairs)
   columns.outer_divisor = alone ? 1 : call.divisor[beside];
   const size_t g_row = call.g.row, outer_row = alone ? 0 : g_row, row = call.dx.row;
   const float* g = call.g.data + first;
-  float* to = call.dx.data + 2 * first - y.pad * row;
   V cells[2 * kVectors], shared[2 * kVectors];
   for (V& v : shared) v = hn::Zero(d);
-  for (size_t j = 0; j < height; ++j, g += g_row, outer += outer_row, to += 2 * row) {
+  for (size_t j = 0; j < height; ++j, g += g_row, outer += outer_row) {
+    float* middle = call.dx.data + (2 * j + 1 - y.pad) * row + 2 * first;
     columns.Row(g, *outer, call.Factor(j), cells);
     for (size_t k = 0; k < 2 * kVectors; ++k) shared[k] = hn::Add(shared[k], cells[k]);
-    if (2 * j >= y.pad) columns.Store(shared, to);
-    columns.Store(cells, to + row);
+    if (2 * j >= y.pad) columns.Store(shared, middle - row);
+    columns.Store(cells, middle);
     for (size_t k = 0; k < 2 * kVectors; ++k) shared[k] = cells[k];
   }
-  if (2 * height < y.pad + y.cells) columns.Store(shared, to);
+  const size_t below = 2 * height - y.pad;
+  if (below < y.cells) columns.Store(shared, call.dx.data + below * row + 2 * first);
 }
 
 template <size_t kPad, bool kAccumulate>
