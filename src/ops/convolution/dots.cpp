@@ -72,13 +72,16 @@ void ConvolutionDotPlan::copy_small(const ConvolutionContext& context, const Row
     for (size_t i = 0; i < rows; i += at_once) {
       const Row row = small.read(n, k0 + k, i0 + i, to.row_scratch);
       context.kernels.copy({.from = row.data,
+                            .from_plane = 0,
                             .from_row = one.stride[1],
                             .from_step = row.step,
+                            .planes = 1,
                             .rows = at_once,
                             .first = 0,
                             .step = 1,
                             .size = width,
                             .to = to.small + k * plane_ + i * row_,
+                            .to_plane = 0,
                             .pitch = row_,
                             .columns = row_});
     }

@@ -84,16 +84,17 @@ struct OuterKernels {
                     size_t width);
 };
 
-// Source rows for the buffer: `rows` of them, `from_row` apart, to `pitch` apart.
+// Source rows for the buffer: `rows` of them, `from_row` apart, to `pitch` apart; the same of each
+// plane.
 struct ConvolutionCopy {
   const float* from;
-  size_t from_row, from_step;
-  size_t rows;
+  size_t from_plane, from_row, from_step;
+  size_t planes, rows;
   ptrdiff_t first;  // source position of column 0,
   size_t step;      // and distance of the next ones
   size_t size;      // positions outside [0, size) give 0
   float* to;
-  size_t pitch;
+  size_t to_plane, pitch;
   size_t columns;
 };
 

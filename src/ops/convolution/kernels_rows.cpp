@@ -42,7 +42,35 @@ HWY_INLINE void PaddedRow(const float* from, float* to, size_t low, size_t high,
   hn::StoreU(hn::LoadU(d, from + count - lanes), d, to + count - lanes);
 }
 
+// Rows whose first and last vector alone may reach beyond the source.
+bool has_narrow_edges(const ConvolutionCopy& b) {
+  const size_t lanes = hn::Lanes(D());
+  if (b.step * b.from_step != 1 || b.columns < lanes || b.size < Edge::narrowest()) return false;
+  const size_t inside = (b.columns - 1) / lanes * lanes;  // where vectors between the two end
+  const auto edge = static_cast<ptrdiff_t>(lanes);
+  return inside <= lanes || (b.first + edge >= 0 && b.first + static_cast<ptrdiff_t>(inside) <=
+                                                        static_cast<ptrdiff_t>(b.size));
+}
+
+void CopyEdged(const ConvolutionCopy& b) {
+  const D d;
+  const size_t lanes = hn::Lanes(d), last = b.columns - lanes;
+  const Edge left = Edge::of(b.first, b.size);
+  const Edge right = Edge::of(b.first + static_cast<ptrdiff_t>(last), b.size);
+  for (size_t c = 0; c < b.planes; ++c) {
+    for (size_t i = 0; i < b.rows; ++i) {
+      const float* from = b.from + c * b.from_plane + i * b.from_row;
+      float* to = b.to + c * b.to_plane + i * b.pitch;
+      hn::StoreU(left.load(from), d, to);
+      for (size_t j = lanes; j < last; j += lanes)
+        hn::StoreU(hn::LoadU(d, from + (b.first + static_cast<ptrdiff_t>(j))), d, to + j);
+      hn::StoreU(right.load(from), d, to + last);
+    }
+  }
+}
+
 void CopyRows(const ConvolutionCopy& b) {
+  if (has_narrow_edges(b)) return CopyEdged(b);
   // Positions [low, high) have a source.
   const size_t n = b.columns, step = b.step;
   const size_t below = b.first < 0 ? static_cast<size_t>(-b.first) : 0;
@@ -51,9 +79,10 @@ void CopyRows(const ConvolutionCopy& b) {
   const size_t high = start < b.size ? std::min(n, low + (b.size - start + step - 1) / step) : low;
   const size_t stride = step * b.from_step;
   const float* first = low == high ? b.from : b.from + start * b.from_step;
-  for (size_t i = 0; i < b.rows; ++i) {
-    const float* from = first + i * b.from_row;
-    float* to = b.to + i * b.pitch;
+  for (size_t r = 0; r < b.planes * b.rows; ++r) {
+    const size_t plane = r / b.rows, i = r % b.rows;
+    const float* from = first + plane * b.from_plane + i * b.from_row;
+    float* to = b.to + plane * b.to_plane + i * b.pitch;
     if (stride == 1) {
       PaddedRow(from, to, low, high, n);
       continue;

@@ -29,28 +29,35 @@ struct FirstRow {
   size_t n, channel, y;
 };
 
-// Source rows y, y + step, ... into consecutive rows of the buffer.
+// Source rows y, y + step, ... of `channels` planes into consecutive rows of theirs in the buffer.
 void fill_run(const ConvolutionKernels& kernels, const ConvolutionJob& job, const RowReader& source,
-              const FirstRow& first, size_t rows, float* to, float* row_scratch) {
+              const FirstRow& first, size_t channels, size_t rows, float* to, float* row_scratch) {
   const WindowAxis& x = job.x;
   // All rows in one go where they can be read in place.
-  const size_t at_once = source.is_direct() ? rows : 1;
-  for (size_t e = 0; e < rows; e += at_once) {
-    const Row row = source.read(first.n, first.channel, first.y + e * job.y.step, row_scratch);
-    float* run = to + e * job.pitch;
-    for (size_t s = 0; s < x.runs(); ++s) {
-      const size_t length = x.count + x.reach(s);
-      kernels.copy({.from = row.data,
-                    .from_row = job.y.step * source.one().stride[1],
-                    .from_step = row.step,
-                    .rows = at_once,
-                    .first = x.shift[s],
-                    .step = x.step,
-                    .size = x.source,
-                    .to = run,
-                    .pitch = job.pitch,
-                    .columns = length});
-      run += length;
+  const bool direct = source.is_direct();
+  const size_t planes = direct ? channels : 1, at_once = direct ? rows : 1;
+  for (size_t c = 0; c < channels; c += planes) {
+    for (size_t e = 0; e < rows; e += at_once) {
+      const Row row =
+          source.read(first.n, first.channel + c, first.y + e * job.y.step, row_scratch);
+      float* run = to + c * job.plane + e * job.pitch;
+      for (size_t s = 0; s < x.runs(); ++s) {
+        const size_t length = x.count + x.reach(s);
+        kernels.copy({.from = row.data,
+                      .from_plane = source.one().stride[2],
+                      .from_row = job.y.step * source.one().stride[1],
+                      .from_step = row.step,
+                      .planes = planes,
+                      .rows = at_once,
+                      .first = x.shift[s],
+                      .step = x.step,
+                      .size = x.source,
+                      .to = run,
+                      .to_plane = job.plane,
+                      .pitch = job.pitch,
+                      .columns = length});
+        run += length;
+      }
     }
   }
 }
@@ -318,24 +325,24 @@ void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
                  const RowReader& source, size_t n, size_t c0, size_t channels, size_t i0,
                  size_t rows, float* to, float* row_scratch) {
   const WindowAxis& y = job.y;
-  const size_t runs = y.runs();
-  for (size_t c = 0; c < channels; ++c) {
-    float* run = to + c * job.plane;
-    for (size_t r = 0; r < runs; ++r) {
-      const size_t reach = y.reach(r), count = rows + reach;
-      const ptrdiff_t first = y.shift[r] + static_cast<ptrdiff_t>(i0 * y.step);
-      // Rows [low, high) of the run have a source.
-      const size_t below = first < 0 ? static_cast<size_t>(-first) : 0;
-      const size_t low = std::min(count, div_up(below, y.step));
-      const auto start = static_cast<size_t>(first + static_cast<ptrdiff_t>(low * y.step));
-      const size_t high =
-          start < y.source ? std::min(count, low + div_up(y.source - start, y.step)) : low;
-      if (low > 0) std::fill_n(run, low * job.pitch, 0.0f);
-      if (high < count) std::fill_n(run + high * job.pitch, (count - high) * job.pitch, 0.0f);
-      fill_run(kernels, job, source, {n, c0 + c, start}, high - low, run + low * job.pitch,
-               row_scratch);
-      run += (job.rows + reach) * job.pitch;
+  float* run = to;
+  for (size_t r = 0; r < y.runs(); ++r) {
+    const size_t reach = y.reach(r), count = rows + reach;
+    const ptrdiff_t first = y.shift[r] + static_cast<ptrdiff_t>(i0 * y.step);
+    // Rows [low, high) of the run have a source.
+    const size_t below = first < 0 ? static_cast<size_t>(-first) : 0;
+    const size_t low = std::min(count, div_up(below, y.step));
+    const auto start = static_cast<size_t>(first + static_cast<ptrdiff_t>(low * y.step));
+    const size_t high =
+        start < y.source ? std::min(count, low + div_up(y.source - start, y.step)) : low;
+    for (size_t c = 0; c < channels; ++c) {
+      float* plane = run + c * job.plane;
+      std::fill_n(plane, low * job.pitch, 0.0f);
+      std::fill_n(plane + high * job.pitch, (count - high) * job.pitch, 0.0f);
     }
+    fill_run(kernels, job, source, {n, c0, start}, channels, high - low, run + low * job.pitch,
+             row_scratch);
+    run += (job.rows + reach) * job.pitch;
   }
 }
 
