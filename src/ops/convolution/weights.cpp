@@ -106,10 +106,13 @@ void store_weights(const ConvolutionGeometry& g, const ConvolutionWeights& to,
     for (size_t c = 0; c < block.cs; ++c) {
       float* first = data + (to.transposed ? to.at(g, block.k0 + k, block.c0 + c)
                                            : start + static_cast<ptrdiff_t>(c * to.in));
-      for (size_t r = 0; r < g.y.taps; ++r, first += to.row) {
-        float* value = first;
-        for (size_t s = 0; s < taps; ++s, sum += row, value += to.column)
-          *value = accumulate ? *value + *sum : *sum;
+      // Strides of single taps may be anything: they are multiplied, never added up.
+      for (size_t r = 0; r < g.y.taps; ++r) {
+        float* line = first + static_cast<ptrdiff_t>(r) * to.row;
+        for (size_t s = 0; s < taps; ++s, sum += row) {
+          float& value = line[static_cast<ptrdiff_t>(s) * to.column];
+          value = accumulate ? value + *sum : *sum;
+        }
       }
     }
   }
