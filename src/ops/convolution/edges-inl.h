@@ -14,12 +14,7 @@
 
 #include "hwy/highway.h"
 #include "ops/convolution/kernels.h"
-
-// Whether masked loads of 32-bit lanes leave the other lanes' memory alone. Those of the scalar
-// target do not, whatever Highway says.
-#undef OPENBNNS_MASKS_ARE_SAFE
-#define OPENBNNS_MASKS_ARE_SAFE \
-  (HWY_TARGET == HWY_AVX2 || (HWY_TARGET != HWY_SCALAR && !HWY_MEM_OPS_MIGHT_FAULT))
+#include "ops/masks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {

@@ -10,10 +10,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
-
-// Whether masked loads and stores of 32-bit lanes leave the other lanes' memory alone.
-#undef OPENBNNS_MASKS_ARE_SAFE
-#define OPENBNNS_MASKS_ARE_SAFE (HWY_TARGET == HWY_AVX2 || !HWY_MEM_OPS_MIGHT_FAULT)
+#include "ops/masks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
