@@ -33,8 +33,14 @@ HWY_INLINE void OuterRow(const float* HWY_RESTRICT b, float factor, const GemmTa
   float* to = c.data + m * c.row;
   size_t n = n0;
   if (plain) {
-    for (; n + hn::Lanes(d) <= n1; n += hn::Lanes(d))
-      hn::StoreU(hn::Mul(left, hn::LoadU(d, b + n)), d, to + n);
+    // Four at a time: a loop of one vector is at the mercy of where it lies in the code.
+    const size_t lanes = hn::Lanes(d);
+    for (; n + 4 * lanes <= n1; n += 4 * lanes) {
+      HWY_UNROLL(4)
+      for (size_t y = 0; y < 4; ++y)
+        hn::StoreU(hn::Mul(left, hn::LoadU(d, b + n + y * lanes)), d, to + n + y * lanes);
+    }
+    for (; n + lanes <= n1; n += lanes) hn::StoreU(hn::Mul(left, hn::LoadU(d, b + n)), d, to + n);
   } else {
     for (; n + hn::Lanes(d) <= n1; n += hn::Lanes(d))
       PutVector(d, c, m, n, hn::Mul(left, hn::LoadU(d, b + n)));

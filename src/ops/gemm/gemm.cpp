@@ -227,10 +227,13 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
 
 // ---- Products that are not packed ----
 
-// 64 columns x 32 rows of a dot product, one row pair of axpy a thousand columns long: each some
-// microseconds of work.
+// 64 columns x 32 rows of a dot product: some microseconds of work. Of axpy, long pieces of the
+// rows of B: up to 4096 columns, fewer only if threads would have nothing to do. That may depend on
+// the threads: a column's sum does not depend on its neighbours, and all pieces begin at the same
+// vectors.
 constexpr size_t kDotM = 32, kDotN = 64;
-constexpr size_t kAxpyM = 32, kAxpyN = 4096;
+constexpr size_t kAxpyM = 32, kAxpyN = 4096, kAxpyLeastN = 512;
+static_assert(kAxpyN % kAxpyLeastN == 0);
 
 void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const GemmShape& shape,
                 const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c,
@@ -243,7 +246,11 @@ void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const
                         .b_row = b.row,
                         .k = shape.k};
   const auto kernel = dot ? kernels.dot : kernels.axpy;
-  const size_t tile_m = dot ? kDotM : kAxpyM, tile_n = dot ? kDotN : kAxpyN;
+  const size_t used = useful_threads(threads, gemm_nanoseconds(shape));
+  const size_t tile_m = dot ? kDotM : kAxpyM;
+  const size_t sharers = shape.m <= kAxpyM ? used : 1;
+  const size_t piece = div_up(div_up(shape.n, sharers), kAxpyLeastN) * kAxpyLeastN;
+  const size_t tile_n = dot ? kDotN : std::min(kAxpyN, piece);
   const auto run_tile = [&](const GemmTile& t) {
     kernel(p, c, t.m0, t.m1, t.n0, t.n1);
     if (epilogue.finish != nullptr) epilogue.finish(epilogue.context, t);
@@ -252,14 +259,13 @@ void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const
   if (shape.m <= tile_m && shape.n <= tile_n)
     return run_tile({.m0 = 0, .m1 = shape.m, .n0 = 0, .n1 = shape.n});
   const size_t tiles_n = div_up(shape.n, tile_n);
-  parallel_for(useful_threads(threads, gemm_nanoseconds(shape)), tiles_n * div_up(shape.m, tile_m),
-               [&](size_t t, size_t) {
-                 const size_t m = t / tiles_n * tile_m, n = t % tiles_n * tile_n;
-                 run_tile({.m0 = m,
-                           .m1 = std::min(shape.m, m + tile_m),
-                           .n0 = n,
-                           .n1 = std::min(shape.n, n + tile_n)});
-               });
+  parallel_for(used, tiles_n * div_up(shape.m, tile_m), [&](size_t t, size_t) {
+    const size_t m = t / tiles_n * tile_m, n = t % tiles_n * tile_n;
+    run_tile({.m0 = m,
+              .m1 = std::min(shape.m, m + tile_m),
+              .n0 = n,
+              .n1 = std::min(shape.n, n + tile_n)});
+  });
 }
 
 }  // namespace
