@@ -317,6 +317,7 @@ TEST(Gemm, BatchOfProducts) {
 
 TEST(Gemm, BitsDoNotDependOnThreads) {
   for (const GemmShape& s : {GemmShape{1, 3000, 700},
+                             {3, 5003, 333},
                              {6, 900, 800},
                              {64, 200, 1000},
                              {300, 300, 300},

@@ -72,7 +72,7 @@ HWY_NOINLINE void PackBy(const ConvolutionProducts& b, const Moves& moves, size_
 
 void Pack(const ConvolutionProducts& b, const Moves& moves, size_t k0, size_t depth, float* panel,
           size_t pitch) {
-  constexpr decltype(&PackBy<0>) kByCount[kFewMoves + 1] = {
+  static constexpr decltype(&PackBy<0>) kByCount[kFewMoves + 1] = {
       PackBy<0>, PackBy<1>, PackBy<2>, PackBy<3>, PackBy<4>, PackBy<5>, PackBy<6>};
   kByCount[moves.count <= kFewMoves ? moves.count : 0](b, moves, k0, depth, panel, pitch);
 }

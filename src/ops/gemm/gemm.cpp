@@ -227,10 +227,10 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
 
 // ---- Products that are not packed ----
 
-// 64 columns x 32 rows of a dot product: some microseconds of work. Of axpy, long pieces of the
-// rows of B: up to 4096 columns, fewer only if threads would have nothing to do. That may depend on
-// the threads: a column's sum does not depend on its neighbours, and all pieces begin at the same
-// vectors.
+// Grains are 64 columns x 32 rows of a dot product, 512 columns x 32 rows of axpy: each some
+// microseconds of work. A thread takes up to 4096 neighbouring columns of axpy together, because it
+// reads long pieces of the rows of B faster: a column's sum does not depend on its neighbours, and
+// grains begin at the same vectors whether they are taken together or not.
 constexpr size_t kDotM = 32, kDotN = 64;
 constexpr size_t kAxpyM = 32, kAxpyN = 4096, kAxpyLeastN = 512;
 static_assert(kAxpyN % kAxpyLeastN == 0);
