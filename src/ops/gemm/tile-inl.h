@@ -62,9 +62,20 @@ HWY_INLINE void Zeros(V (&sums)[kCount]) {
   for (size_t i = 0; i < kCount; ++i) sums[i] = hn::Zero(D());
 }
 
-// Products of one step added.
-template <size_t kM, size_t kN, Place kPlace>
-HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN]) {
+// Says that a factor is still needed: the compiler likes to put sums in the registers of factors
+// that are not, and the sums of a loop then wander between registers and end on the stack.
+HWY_INLINE void Keep(V factor) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  asm volatile("" : : "v"(factor.raw));
+#else
+  (void)factor;
+#endif
+}
+
+// Products of one step added to the sums. What follows does not move into the step: loads that come
+// early cost registers that hold sums. kBegin: sums are stored in `last` and begin anew.
+template <size_t kM, size_t kN, bool kBegin = false, Place kPlace>
+HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN], float* last = nullptr) {
   const D d;
   V row[kN];
   HWY_UNROLL(2)
@@ -73,46 +84,46 @@ HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN]) {
   for (size_t x = 0; x < kM; ++x) {
     const V factor = hn::Set(d, at.Left(x));
     HWY_UNROLL(2)
-    for (size_t y = 0; y < kN; ++y) sums[x * kN + y] = hn::MulAdd(factor, row[y], sums[x * kN + y]);
-  }
-}
-
-// `n` steps. kPairs: two at a time, where the compiler does not run out of registers.
-template <size_t kM, size_t kN, bool kPairs, Place kPlace>
-HWY_INLINE void Steps(Source<kPlace> at, size_t n, V (&sums)[kM * kN]) {
-  if constexpr (kPairs) {
-    for (; n >= 2; n -= 2, at = at.At(2)) {
-      Step<kM, kN>(at, sums);
-      Step<kM, kN>(at.At(1), sums);
+    for (size_t y = 0; y < kN; ++y) {
+      V& sum = sums[x * kN + y];
+      if (kBegin) hn::Store(sum, d, last + (x * kN + y) * hn::Lanes(d));
+      sum = kBegin ? hn::Mul(factor, row[y]) : hn::MulAdd(factor, row[y], sum);
     }
-    if (n != 0) Step<kM, kN>(at, sums);
-  } else {
-    for (; n != 0; --n, at = at.At(1)) Step<kM, kN>(at, sums);
+    Keep(factor);
   }
+  HWY_UNROLL(2)
+  for (size_t y = 0; y < kN; ++y) Keep(row[y]);
 }
 
-// The sums of all chains, from zeros. A row's chain ends one step after that of the row before it:
-// stores that come in one burst would keep the multipliers waiting, twenty cycles of two hundred.
+// `n` steps, four in a round: a processor that shares its core with another program has few slots
+// for what is not a product.
+template <size_t kM, size_t kN, Place kPlace>
+HWY_INLINE void Steps(Source<kPlace> at, size_t n, V (&sums)[kM * kN]) {
+  for (; n >= 4; n -= 4, at = at.At(4)) {
+    Step<kM, kN>(at, sums);
+    Step<kM, kN>(at.At(1), sums);
+    Step<kM, kN>(at.At(2), sums);
+    Step<kM, kN>(at.At(3), sums);
+  }
+  for (; n != 0; --n, at = at.At(1)) Step<kM, kN>(at, sums);
+}
+
+// The sums of all chains, from zeros.
 template <size_t kM, size_t kN, Place kPlace>
 HWY_INLINE void Product(Source<kPlace> at, size_t depth, V (&sums)[kM * kN]) {
-  constexpr bool kPairs = kPlace == Place::kPanels;
   SumTree<kM * kN, kLevels> tree;
-  // What is left over comes first, and so little that the last row's chain is not too long.
+  // What is left over comes first.
   size_t n = (depth - 1) % kGemmChain + 1;
-  if (n < depth && n > kGemmChain - (kM - 1)) n -= kM;
-  Steps<kM, kN, kPairs>(at, n, sums);
-  for (size_t k = n; k < depth; k += n) {
+  Steps<kM, kN>(at, n, sums);
+  for (size_t k = n; k < depth; k += kGemmChain) {
     at = at.At(n);
-    n = (depth - k - 1) % kGemmChain + 1;
-    HWY_UNROLL(16)
-    for (size_t x = 0; x < kM; ++x) {
-      tree.template PushPart<kN>(x * kN, sums);
-      HWY_UNROLL(2)
-      for (size_t y = 0; y < kN; ++y) sums[x * kN + y] = hn::Zero(D());
-      Step<kM, kN>(at.At(x), sums);
-    }
-    tree.Next();
-    Steps<kM, kN, kPairs>(at.At(kM), n - kM, sums);
+    n = kGemmChain;
+    // Whole rounds: steps between them would find the sums in other registers.
+    Step<kM, kN, true>(at, sums, tree.Carry(sums));
+    Step<kM, kN>(at.At(1), sums);
+    Step<kM, kN>(at.At(2), sums);
+    Step<kM, kN>(at.At(3), sums);
+    Steps<kM, kN>(at.At(4), kGemmChain - 4, sums);
   }
   tree.Finish(sums);
 }
@@ -219,7 +230,7 @@ void TilesOf(const GemmTileJob& job) {
   if constexpr (kFlat) {
     for (size_t i = 0; i < job.panels; ++i, at.b += job.b_next) {
       Zeros(sums);
-      Steps<kM, kN, false>(at, job.depth, sums);
+      Steps<kM, kN>(at, job.depth, sums);
       tiles.Put(sums);
     }
   } else {

@@ -24,26 +24,25 @@ template <size_t kCount, size_t kLevels>
 class SumTree {
  public:
   // One leaf of each sum.
+  // All loops over sums are unrolled: an array that is indexed at run time leaves the registers.
   HWY_INLINE void Push(V (&leaf)[kCount]) {
-    PushPart<kCount>(0, leaf);
-    Next();
+    const D d;
+    float* to = Carry(leaf);
+    HWY_UNROLL(24)
+    for (size_t i = 0; i < kCount; ++i) hn::Store(leaf[i], d, to + i * hn::Lanes(d));
   }
 
-  // The same in parts: kN sums from `first` on; Next() when all parts were pushed.
-  // All loops over sums are unrolled: an array that is indexed at run time leaves the registers.
-  template <size_t kN>
-  HWY_INLINE void PushPart(size_t first, V (&leaf)[kCount]) {
+  // The same, but the caller stores what became of the leaves.
+  HWY_INLINE float* Carry(V (&leaf)[kCount]) {
     const D d;
-    float* at = partial_ + first * hn::Lanes(d);
-    for (size_t carry = leaves_; carry & 1; carry >>= 1, at += kCount * hn::Lanes(d)) {
+    float* at = partial_;
+    for (size_t carry = leaves_++; carry & 1; carry >>= 1, at += kCount * hn::Lanes(d)) {
       HWY_UNROLL(24)
-      for (size_t i = 0; i < kN; ++i)
-        leaf[first + i] = hn::Add(leaf[first + i], hn::Load(d, at + i * hn::Lanes(d)));
+      for (size_t i = 0; i < kCount; ++i)
+        leaf[i] = hn::Add(leaf[i], hn::Load(d, at + i * hn::Lanes(d)));
     }
-    HWY_UNROLL(24)
-    for (size_t i = 0; i < kN; ++i) hn::Store(leaf[first + i], d, at + i * hn::Lanes(d));
+    return at;
   }
-  HWY_INLINE void Next() { ++leaves_; }
 
   // Adds all that was pushed to the last leaf.
   HWY_INLINE void Finish(V (&last)[kCount]) const {
