@@ -42,13 +42,16 @@ HWY_INLINE void PackAcross(const float* source, size_t stride, size_t count, siz
   }
 }
 
-// Rows of B may lie a page apart: the longer the piece read of each, the better.
+// Rows of B may lie a page apart: the longer the piece read of each, the better, and no hardware
+// fetches it in advance.
 HWY_INLINE void PackWide(const float* HWY_RESTRICT source, size_t stride, size_t depth,
                          size_t panel_step, float* HWY_RESTRICT panels) {
+  constexpr size_t kAhead = 8;
   const D d;
   for (size_t k = 0; k < depth; ++k, source += stride, panels += kColumns) {
     HWY_UNROLL(4)
     for (size_t p = 0; p < kGemmPackPanels; ++p) {
+      __builtin_prefetch(source + kAhead * stride + p * kColumns);
       HWY_UNROLL(2)
       for (size_t y = 0; y < kVectors; ++y) {
         const size_t at = y * hn::Lanes(d);

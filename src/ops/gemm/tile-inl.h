@@ -197,6 +197,13 @@ class Tiles {
         direct_(!joined_ && job.columns == kN * hn::Lanes(D()) && job.c.alpha == 1 &&
                 !job.c.accumulate && job.c.column_bias == nullptr && job.c.row_bias == nullptr) {}
 
+  // Fetches the lines of C that the tile will write: stores that wait for them would keep those of
+  // the next tile waiting, too.
+  HWY_INLINE void Fetch() const {
+    if (job_.sum_out != nullptr) return;
+    for (size_t x = 0; x < kM; ++x) __builtin_prefetch(c_.data + x * c_.row, 1);
+  }
+
   // Stores a tile and goes on to the next one.
   HWY_INLINE void Put(const V (&sums)[kM * kN]) {
     if (HWY_LIKELY(direct_)) {
@@ -234,6 +241,7 @@ void TilesOf(const GemmTileJob& job) {
       tiles.Put(sums);
     }
   } else {
+    tiles.Fetch();
     Zeros(sums);
     Product<kM, kN>(at, job.depth, sums);
     tiles.Put(sums);
