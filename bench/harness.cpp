@@ -112,9 +112,23 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[low] + (at - double(low)) * (sorted[high] - sorted[low]);
 }
 
-Timing summarize(Sampled& s, double limit) {
-  std::sort(s.seconds.begin(), s.seconds.end());
+// Round by round: what slows a machine down for a second slows both alike, but medians of two
+// entries may come from different seconds.
+double ratio_to(const std::vector<Sampled>& all, const std::string& who, const Sampled& s) {
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](const Sampled& o) { return o.entry->who == who; });
+  if (other == all.end()) return 0;
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(s.seconds.size(), other->seconds.size()); ++i)
+    ratios.push_back(s.seconds[i] / other->seconds[i]);
+  std::sort(ratios.begin(), ratios.end());
+  return quantile(ratios, 0.5);
+}
+
+Timing summarize(const std::vector<Sampled>& all, Sampled s, double limit) {
   Timing t{.who = s.entry->who, .note = s.entry->note};
+  t.ratio = ratio_to(all, "ours", s);
+  std::sort(s.seconds.begin(), s.seconds.end());
   t.median = quantile(s.seconds, 0.5);
   t.p25 = quantile(s.seconds, 0.25);
   t.p75 = quantile(s.seconds, 0.75);
@@ -198,7 +212,7 @@ Measured measure(Row& row, const Options& options, const Bandwidth& bandwidth) {
   const double memory = m.bytes / (bandwidth.at(row.working_set, write_share) * 1e9);
   m.limit = std::max(compute, memory);
   m.compute_bound = compute == m.limit;
-  for (Sampled& s : all) m.timings.push_back(summarize(s, m.limit));
+  for (const Sampled& s : all) m.timings.push_back(summarize(all, s, m.limit));
   return m;
 }
 

@@ -101,6 +101,7 @@ struct Timing {
   double median = 0, p25 = 0, p75 = 0, min = 0;  // seconds a call
   double spread = 0;                             // half the interquartile range, seconds
   double roofline = 0;                           // limit / median
+  double ratio = 0;                              // to "ours", median over the rounds; 0: no "ours"
   int samples = 0, disturbed = 0;                // disturbed: in every try
 };
 

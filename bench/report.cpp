@@ -1,5 +1,6 @@
-// Ratios are peer / ours: above 1 ours is faster. The best peer is the fastest entry that is not
-// ours, with whatever it is allowed to do; "ours-..." entries are other ways of calling us.
+// Ratios are peer / ours: above 1 ours is faster. The best peer is the entry that is not ours with
+// the smallest ratio, with whatever it is allowed to do; "ours-..." entries are other ways of
+// calling us.
 #include "report.h"
 
 #include <cmath>
@@ -21,10 +22,15 @@ const Timing* ours(const Measured& row) {
   return nullptr;
 }
 
+// Without ours there is no ratio.
+double slowness(const Timing& t) {
+  return t.ratio != 0 ? t.ratio : t.median;
+}
+
 const Timing* best_peer(const Measured& row) {
   const Timing* best = nullptr;
   for (const Timing& t : row.timings) {
-    if (!is_ours(t) && (best == nullptr || t.median < best->median)) best = &t;
+    if (!is_ours(t) && (best == nullptr || slowness(t) < slowness(*best))) best = &t;
   }
   return best;
 }
@@ -78,7 +84,7 @@ void write_result(std::FILE* f, const Measured& row, const Timing& t, bool last)
                t.min * 1e9, 100 * t.roofline, row.flops / t.median * 1e-9,
                row.bytes / t.median * 1e-9, t.samples, t.disturbed, quoted(t.note).c_str());
   const Timing* us = ours(row);
-  if (us != nullptr && !is_ours(t)) std::fprintf(f, ", \"ratio\": %.4f", t.median / us->median);
+  if (us != nullptr && !is_ours(t)) std::fprintf(f, ", \"ratio\": %.4f", t.ratio);
   std::fprintf(f, "}%s\n", last ? "" : ",");
 }
 
@@ -101,7 +107,7 @@ void write_row(std::FILE* f, const Measured& row, const Options& options, bool l
   const Timing *us = ours(row), *best = best_peer(row);
   if (us != nullptr && best != nullptr) {
     std::fprintf(f, ", \"best_peer\": %s, \"best_peer_ratio\": %.4f", quoted(best->who).c_str(),
-                 best->median / us->median);
+                 best->ratio);
   }
   std::fprintf(f, ", \"results\": [\n");
   for (const Timing& t : row.timings) write_result(f, row, t, &t == &row.timings.back());
@@ -133,7 +139,7 @@ void print_row(const Measured& row) {
   for (const Timing& t : row.timings) {
     std::printf("  %-20s %12s  +-%4.1f %%  %5.1f %% of roofline", t.who.c_str(),
                 duration(t.median).c_str(), 100 * t.spread / t.median, 100 * t.roofline);
-    if (us != nullptr && &t != us) std::printf("  %6.2f x ours", t.median / us->median);
+    if (us != nullptr && &t != us) std::printf("  %6.2f x ours", t.ratio);
     if (t.disturbed > 0) std::printf("  (%d of %d disturbed)", t.disturbed, t.samples);
     if (!t.note.empty()) std::printf("  [%s]", t.note.c_str());
     std::printf("\n");
@@ -154,9 +160,9 @@ void print_summary(const std::vector<Measured>& rows) {
                 best != nullptr ? duration(best->median).c_str() : "-",
                 best != nullptr ? best->who.c_str() : "-");
     if (us != nullptr && best != nullptr) {
-      std::printf(" %6.2f%s", best->median / us->median,
+      std::printf(" %6.2f%s", best->ratio,
                   mostly_disturbed(*us) || mostly_disturbed(*best) ? "  disturbed" : "");
-      log_sum += std::log(best->median / us->median);
+      log_sum += std::log(best->ratio);
       ++count;
     }
     std::printf("\n");
@@ -200,7 +206,7 @@ void write_markdown(const std::string& file, const Context& c, const std::vector
       std::fprintf(f, "- | - | - | - |\n");
     } else {
       std::fprintf(f, "%s | %s | %.0f | %.2f%s |\n", best->who.c_str(),
-                   duration(best->median).c_str(), 100 * best->roofline, best->median / us->median,
+                   duration(best->median).c_str(), 100 * best->roofline, best->ratio,
                    mostly_disturbed(*us) || mostly_disturbed(*best) ? " (disturbed)" : "");
     }
   }
