@@ -189,7 +189,7 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
                          : b.lines(t.n1 - 1) < kernels_.nr ? t.n1 - t.n0 - 1
                                                            : t.n1 - t.n0;
     job.depth = depth_;
-    job.b_next = b.in_place == nullptr ? depth_ * kernels_.nr : kernels_.nr;
+    job.next = b.in_place == nullptr ? depth_ * kernels_.nr : kernels_.nr;
     for (size_t i = t.m0; i < t.m1; ++i) {
       float* row = c_.data + set_rows(i, 0);
       for (size_t j = t.n0; j < t.n1; j += job.panels) {
@@ -209,10 +209,14 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
         float* sum = many_slabs ? slab_sums() +
                                       ((b_panel0 + j) * plan_.sum_rows + a_panel0 + t.m0) * sum_size
                                 : local_sums + (j - t.n0) * plan_.group_a * sum_size;
-        for (size_t i = t.m0; i < t.m1; ++i, sum += sum_size) {
+        for (size_t i = t.m0; i < t.m1; i += job.panels, sum += job.panels * sum_size) {
           job.c.data = column + set_rows(i, k);
           job.sum_in = first ? nullptr : sum;
           job.sum_out = last ? nullptr : sum;
+          // Panels of as many rows are one call, if they are deep enough.
+          const size_t longer = a.panels.longer - std::min(a.panels.longer, a.panel0 + i);
+          job.panels = job.depth > kGemmChain ? std::min(t.m1 - i, longer > 0 ? longer : t.m1) : 1;
+          if (job.panels > 1) job.next = static_cast<size_t>(a.rows_at(i + 1, a_k + k) - job.a);
           kernels_.tile(job);
         }
       }

@@ -129,22 +129,23 @@ HWY_INLINE void Product(Source<kPlace> at, size_t depth, V (&sums)[kM * kN]) {
 }
 
 // Joins a tile with the blocks of depth before it: in `values`, or in sum_out if more follow.
-HWY_NOINLINE void Join(const GemmTileJob& job, float* HWY_RESTRICT values) {
+HWY_NOINLINE void Join(size_t rows, const float* sum_in, float* sum_out,
+                       float* HWY_RESTRICT values) {
   const D d;
   constexpr size_t kLow = kRows * kColumns;
-  for (size_t i = 0; i < job.rows * kColumns; i += hn::Lanes(d)) {
+  for (size_t i = 0; i < rows * kColumns; i += hn::Lanes(d)) {
     V hi = hn::Load(d, values + i), lo = hn::Zero(d);
-    if (job.sum_in != nullptr) {
+    if (sum_in != nullptr) {
       const V term = hi;
-      hi = hn::Load(d, job.sum_in + i);
-      lo = hn::Load(d, job.sum_in + kLow + i);
+      hi = hn::Load(d, sum_in + i);
+      lo = hn::Load(d, sum_in + kLow + i);
       TwoSum(hi, lo, term);
     }
-    if (job.sum_out == nullptr) {
+    if (sum_out == nullptr) {
       hn::Store(Total(hi, lo), d, values + i);
     } else {
-      hn::Store(hi, d, job.sum_out + i);
-      hn::Store(lo, d, job.sum_out + kLow + i);
+      hn::Store(hi, d, sum_out + i);
+      hn::Store(lo, d, sum_out + kLow + i);
     }
   }
 }
@@ -204,7 +205,6 @@ class Tiles {
     for (size_t x = 0; x < kM; ++x) __builtin_prefetch(c_.data + x * c_.row, 1);
   }
 
-  // Stores a tile and goes on to the next one.
   HWY_INLINE void Put(const V (&sums)[kM * kN]) {
     if (HWY_LIKELY(direct_)) {
       StoreTile<kM, kN>(sums, c_.data, c_.row);
@@ -213,18 +213,34 @@ class Tiles {
       StoreTile<kM, kN>(sums, values, kColumns);
       Finish(values);
     }
+  }
+
+  // On to the next tile.
+  HWY_INLINE void GoRight() {
     c_.data += kColumns;
+    if (c_.column_bias != nullptr) c_.column_bias += kColumns;
+  }
+  HWY_INLINE void GoDown() {
+    c_.data += kM * c_.row;
+    ++tile_;
   }
 
  private:
   HWY_NOINLINE void Finish(float* values) {
-    if (joined_) Join(job_, values);
-    if (job_.sum_out == nullptr) PutValues(c_, job_.rows, job_.columns, values);
-    if (c_.column_bias != nullptr) c_.column_bias += kColumns;
+    constexpr size_t kSum = 2 * kRows * kColumns;
+    if (joined_) {
+      Join(kM, job_.sum_in == nullptr ? nullptr : job_.sum_in + tile_ * kSum,
+           job_.sum_out == nullptr ? nullptr : job_.sum_out + tile_ * kSum, values);
+    }
+    if (job_.sum_out != nullptr) return;
+    GemmTarget c = c_;
+    if (c.row_bias != nullptr) c.row_bias += tile_ * kM;
+    PutValues(c, kM, job_.columns, values);
   }
 
   const GemmTileJob& job_;
   GemmTarget c_;
+  size_t tile_ = 0;  // of those below each other
   const bool joined_, direct_;
 };
 
@@ -234,17 +250,22 @@ void TilesOf(const GemmTileJob& job) {
   Tiles<kM, kN> tiles(job);
   Source<kPlace> at = {.a = job.a, .b = job.b, .a_row = job.a_row, .b_step = job.b_step};
   V sums[kM * kN];
-  if constexpr (kFlat) {
-    for (size_t i = 0; i < job.panels; ++i, at.b += job.b_next) {
-      Zeros(sums);
-      Steps<kM, kN>(at, job.depth, sums);
-      tiles.Put(sums);
-    }
-  } else {
-    tiles.Fetch();
+  for (size_t i = 0; i < job.panels; ++i) {
+    if constexpr (!kFlat) tiles.Fetch();
     Zeros(sums);
-    Product<kM, kN>(at, job.depth, sums);
+    if constexpr (kFlat) {
+      Steps<kM, kN>(at, job.depth, sums);
+    } else {
+      Product<kM, kN>(at, job.depth, sums);
+    }
     tiles.Put(sums);
+    if constexpr (kFlat) {
+      at.b += job.next;
+      tiles.GoRight();
+    } else {
+      at.a += job.next;
+      tiles.GoDown();
+    }
   }
 }
 
