@@ -95,16 +95,22 @@ HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN], float* last =
   for (size_t y = 0; y < kN; ++y) Keep(row[y]);
 }
 
-// `n` steps, four in a round: a processor that shares its core with another program has few slots
-// for what is not a product.
+// Steps of a round in the loops over depth: a processor that shares its core with another program
+// has few slots for what is not a product. Tiles at the edges have little to do.
+template <size_t kM, size_t kN>
+constexpr size_t kRound = kN == kVectors && 2 * kM > kRows ? 4 : 1;
+
+// The steps of a round from kFirst on.
+template <size_t kM, size_t kN, size_t kFirst, Place kPlace>
+HWY_INLINE void Round(const Source<kPlace>& at, V (&sums)[kM * kN]) {
+  HWY_UNROLL(4)
+  for (size_t k = kFirst; k < kRound<kM, kN>; ++k) Step<kM, kN>(at.At(k), sums);
+}
+
 template <size_t kM, size_t kN, Place kPlace>
 HWY_INLINE void Steps(Source<kPlace> at, size_t n, V (&sums)[kM * kN]) {
-  for (; n >= 4; n -= 4, at = at.At(4)) {
-    Step<kM, kN>(at, sums);
-    Step<kM, kN>(at.At(1), sums);
-    Step<kM, kN>(at.At(2), sums);
-    Step<kM, kN>(at.At(3), sums);
-  }
+  for (; n >= kRound<kM, kN>; n -= kRound<kM, kN>, at = at.At(kRound<kM, kN>))
+    Round<kM, kN, 0>(at, sums);
   for (; n != 0; --n, at = at.At(1)) Step<kM, kN>(at, sums);
 }
 
@@ -120,10 +126,8 @@ HWY_INLINE void Product(Source<kPlace> at, size_t depth, V (&sums)[kM * kN]) {
     n = kGemmChain;
     // Whole rounds: steps between them would find the sums in other registers.
     Step<kM, kN, true>(at, sums, tree.Carry(sums));
-    Step<kM, kN>(at.At(1), sums);
-    Step<kM, kN>(at.At(2), sums);
-    Step<kM, kN>(at.At(3), sums);
-    Steps<kM, kN>(at.At(4), kGemmChain - 4, sums);
+    Round<kM, kN, 1>(at, sums);
+    Steps<kM, kN>(at.At(kRound<kM, kN>), kGemmChain - kRound<kM, kN>, sums);
   }
   tree.Finish(sums);
 }
