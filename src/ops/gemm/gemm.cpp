@@ -159,66 +159,40 @@ void Run::run_block(const Lines& own, const Lines& shared, size_t own_panel0, fl
 }
 
 // Tiles of panels [m0, m1) x [n0, n1), block of depth after block of depth: the panel of B and the
-// sums stay in the nearest caches. A flat product has one block; it goes along the rows of C, which
-// it mostly writes.
+// sums stay in the nearest caches.
 void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_panel0,
                     size_t b_panel0, float* local_sums) {
   GemmTileJob job = {.a_row = a.in_place == nullptr ? 0 : a.in_place->row,
                      .b_step = b.in_place == nullptr ? kernels_.nr : b.in_place->row,
-                     .panels = 1,
                      .c = c_};
   // Operands that are not packed here span all of K.
   const size_t a_k = a.panels.depth == depth_ ? 0 : k0_, b_k = b.panels.depth == depth_ ? 0 : k0_;
-  const auto set_rows = [&](size_t i, size_t k) {
-    const size_t m = a.first(i);
-    job.a = a.rows_at(i, a_k + k);
-    job.rows = a.lines(i);
-    if (c_.row_bias != nullptr) job.c.row_bias = c_.row_bias + m;
-    return m * c_.row;
-  };
-  const auto set_columns = [&](size_t j, size_t k) {
-    const size_t n = b.first(j);
-    job.b = b.columns_at(j, b_k + k);
-    job.columns = b.lines(j);
-    if (c_.column_bias != nullptr) job.c.column_bias = c_.column_bias + n;
-    return n;
-  };
-  if (plan_.flat) {
-    // Tiles of one chain take 60 ns: those of whole panels are one call.
-    const size_t whole = depth_ > kGemmChain               ? 0
-                         : b.lines(t.n1 - 1) < kernels_.nr ? t.n1 - t.n0 - 1
-                                                           : t.n1 - t.n0;
-    job.depth = depth_;
-    job.next = b.in_place == nullptr ? depth_ * kernels_.nr : kernels_.nr;
-    for (size_t i = t.m0; i < t.m1; ++i) {
-      float* row = c_.data + set_rows(i, 0);
-      for (size_t j = t.n0; j < t.n1; j += job.panels) {
-        job.c.data = row + set_columns(j, 0);
-        job.panels = j == t.n0 && whole > 0 ? whole : 1;
+  const bool many_slabs = depth_ < k_;
+  const size_t sum_size = 2 * kernels_.mr * kernels_.nr;
+  for (size_t k = 0; k < depth_; k += kGemmDepth) {
+    job.depth = std::min(kGemmDepth, depth_ - k);
+    const bool first = k0_ + k == 0, last = k0_ + k + job.depth == k_;
+    for (size_t j = t.n0; j < t.n1; ++j) {
+      const size_t n = b.first(j);
+      job.b = b.columns_at(j, b_k + k);
+      job.columns = b.lines(j);
+      if (c_.column_bias != nullptr) job.c.column_bias = c_.column_bias + n;
+      float* sum =
+          many_slabs ? slab_sums() + ((b_panel0 + j) * plan_.sum_rows + a_panel0 + t.m0) * sum_size
+                     : local_sums + (j - t.n0) * plan_.group_a * sum_size;
+      for (size_t i = t.m0; i < t.m1; i += job.panels, sum += job.panels * sum_size) {
+        const size_t m = a.first(i);
+        job.a = a.rows_at(i, a_k + k);
+        job.rows = a.lines(i);
+        // Panels of as many rows are one call.
+        const size_t longer = a.panels.longer - std::min(a.panels.longer, a.panel0 + i);
+        job.panels = std::min(t.m1 - i, longer > 0 ? longer : t.m1);
+        if (job.panels > 1) job.a_next = static_cast<size_t>(a.rows_at(i + 1, a_k + k) - job.a);
+        if (c_.row_bias != nullptr) job.c.row_bias = c_.row_bias + m;
+        job.c.data = c_.data + m * c_.row + n;
+        job.sum_in = first ? nullptr : sum;
+        job.sum_out = last ? nullptr : sum;
         kernels_.tile(job);
-      }
-    }
-  } else {
-    const bool many_slabs = depth_ < k_;
-    const size_t sum_size = 2 * kernels_.mr * kernels_.nr;
-    for (size_t k = 0; k < depth_; k += kGemmDepth) {
-      job.depth = std::min(kGemmDepth, depth_ - k);
-      const bool first = k0_ + k == 0, last = k0_ + k + job.depth == k_;
-      for (size_t j = t.n0; j < t.n1; ++j) {
-        float* column = c_.data + set_columns(j, k);
-        float* sum = many_slabs ? slab_sums() +
-                                      ((b_panel0 + j) * plan_.sum_rows + a_panel0 + t.m0) * sum_size
-                                : local_sums + (j - t.n0) * plan_.group_a * sum_size;
-        for (size_t i = t.m0; i < t.m1; i += job.panels, sum += job.panels * sum_size) {
-          job.c.data = column + set_rows(i, k);
-          job.sum_in = first ? nullptr : sum;
-          job.sum_out = last ? nullptr : sum;
-          // Panels of as many rows are one call, if they are deep enough.
-          const size_t longer = a.panels.longer - std::min(a.panels.longer, a.panel0 + i);
-          job.panels = job.depth > kGemmChain ? std::min(t.m1 - i, longer > 0 ? longer : t.m1) : 1;
-          if (job.panels > 1) job.next = static_cast<size_t>(a.rows_at(i + 1, a_k + k) - job.a);
-          kernels_.tile(job);
-        }
       }
     }
   }

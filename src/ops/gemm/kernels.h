@@ -27,17 +27,16 @@ struct GemmTarget {
   float alpha = 1, beta = 1;
 };
 
-// Rows of A times a panel of B, or several of these: up to a depth of kGemmChain one panel of A
-// times `panels` of B, which make tiles of C side by side; beyond, `panels` of A times one of B,
-// which make tiles below each other. Sums of earlier blocks come from `sum_in`, those of this one
-// and the earlier go to `sum_out` (mr * nr values hi, as many lo for each tile); without sum_out
-// the result goes to C from `c` on, whose biases are moved to the first tile. Operands may lie in
-// their matrices: whole vectors then are read as far as `columns` go.
+// Panels of rows of A times a panel of B: tiles of C below each other. Sums of earlier blocks come
+// from `sum_in`, those of this one and the earlier go to `sum_out` (mr * nr values hi, as many lo
+// for each tile); without sum_out the result goes to C from `c` on, whose biases are moved to the
+// first tile. Operands may lie in their matrices: whole vectors then are read as far as `columns`
+// go.
 struct GemmTileJob {
   const float *a, *b;
   size_t a_row;   // 0: a is a panel; otherwise the distance of the rows of A, steps are neighbours
   size_t b_step;  // between steps of depth; nr in a panel
-  size_t next;    // between panels of B or of A
+  size_t a_next;  // between panels of A
   size_t panels;
   size_t depth;
   size_t rows, columns;  // of a tile

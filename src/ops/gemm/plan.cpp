@@ -23,7 +23,8 @@ constexpr size_t kSlabDepth = 4 * kGemmDepth;
 // Grains of one product: enough for the threads of a large machine to share them out.
 constexpr size_t kGrains = 16, kLeastGrains = 8;
 constexpr size_t kGroupRows = 120, kGroupColumns = 64;
-constexpr size_t kFlat = 64, kFlatColumns = 4;
+// Up to this depth, writing C decides.
+constexpr size_t kFlat = 64;
 
 // Packing a value takes as long as multiplying it with 5 (B) to 10 (A) others: an operand that
 // meets no more lines of the other one than these is better read where it lies.
@@ -156,12 +157,9 @@ void pack_group(const GemmKernels& kernels, GemmSide side, const GemmOperand& fr
 
 GemmPlan::GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const GemmOperand& a,
                    const GemmOperand& b, GemmPacking packing)
-    : flat(shape.k <= kFlat),
-      group_a(kGroupRows / kernels.mr),
+    : group_a(kGroupRows / kernels.mr),
       group_b(std::max<size_t>(1, kGroupColumns / kernels.nr)),
       work(gemm_nanoseconds(shape)) {
-  // A flat product mostly writes C: wide groups write long pieces of its rows.
-  if (flat) group_b *= kFlatColumns;
   // Shared is what lies packed; otherwise the operand with fewer lines.
   own_is_a = b.packed != nullptr || (a.packed == nullptr && shape.m >= shape.n);
   own_lines = own_is_a ? shape.m : shape.n;
@@ -189,7 +187,7 @@ GemmPlan::GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const Gem
   const bool little = shared_slab * depth_slab <= kLittleShared;
   const size_t fitting = std::min((little ? kSmallBlock : kBlock) / depth_slab, kBlockLines);
   block = std::max(std::min(fitting, div_up(own_lines, kGrains)),
-                   little && !flat ? kLeastSmallLines : kLeastBlockLines);
+                   little && shape.k > kFlat ? kLeastSmallLines : kLeastBlockLines);
   block = round_down(std::min(block, round_up(own_lines, own_width)), own_width);
   const size_t own_all = round_up(own_lines, own_width);
   local = !own_packed && (own_lines > kLeastGrains * block || own_all > kSlab / depth_slab);

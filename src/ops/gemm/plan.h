@@ -32,7 +32,6 @@ struct GemmPlan {
   GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const GemmOperand& a,
            const GemmOperand& b, GemmPacking packing);
 
-  bool flat;      // K is so small that writing C decides
   bool own_is_a;  // the grains pack A, B is shared; or the other way round
   bool a_in_place = false, b_in_place = false;
   bool local;  // grains pack their block themselves; otherwise it is packed before

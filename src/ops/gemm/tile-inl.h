@@ -220,10 +220,6 @@ class Tiles {
   }
 
   // On to the next tile.
-  HWY_INLINE void GoRight() {
-    c_.data += kColumns;
-    if (c_.column_bias != nullptr) c_.column_bias += kColumns;
-  }
   HWY_INLINE void GoDown() {
     c_.data += kM * c_.row;
     ++tile_;
@@ -244,7 +240,7 @@ class Tiles {
 
   const GemmTileJob& job_;
   GemmTarget c_;
-  size_t tile_ = 0;  // of those below each other
+  size_t tile_ = 0;
   const bool joined_, direct_;
 };
 
@@ -263,13 +259,8 @@ void TilesOf(const GemmTileJob& job) {
       Product<kM, kN>(at, job.depth, sums);
     }
     tiles.Put(sums);
-    if constexpr (kFlat) {
-      at.b += job.next;
-      tiles.GoRight();
-    } else {
-      at.a += job.next;
-      tiles.GoDown();
-    }
+    at.a += job.a_next;
+    tiles.GoDown();
   }
 }
 
