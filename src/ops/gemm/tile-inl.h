@@ -114,12 +114,13 @@ HWY_INLINE void Steps(Source<kPlace> at, size_t n, V (&sums)[kM * kN]) {
   for (; n != 0; --n, at = at.At(1)) Step<kM, kN>(at, sums);
 }
 
-// The sums of all chains, from zeros.
+// The sums of all chains.
 template <size_t kM, size_t kN, Place kPlace>
 HWY_INLINE void Product(Source<kPlace> at, size_t depth, V (&sums)[kM * kN]) {
   SumTree<kM * kN, kLevels> tree;
   // What is left over comes first.
   size_t n = (depth - 1) % kGemmChain + 1;
+  Zeros(sums);
   Steps<kM, kN>(at, n, sums);
   for (size_t k = n; k < depth; k += kGemmChain) {
     at = at.At(n);
@@ -244,20 +245,14 @@ class Tiles {
   const bool joined_, direct_;
 };
 
-// kFlat: tiles of a single chain. Both kinds need every register, and each its own loop.
-template <size_t kM, size_t kN, Place kPlace, bool kFlat>
+template <size_t kM, size_t kN, Place kPlace>
 void TilesOf(const GemmTileJob& job) {
   Tiles<kM, kN> tiles(job);
   Source<kPlace> at = {.a = job.a, .b = job.b, .a_row = job.a_row, .b_step = job.b_step};
   V sums[kM * kN];
   for (size_t i = 0; i < job.panels; ++i) {
-    if constexpr (!kFlat) tiles.Fetch();
-    Zeros(sums);
-    if constexpr (kFlat) {
-      Steps<kM, kN>(at, job.depth, sums);
-    } else {
-      Product<kM, kN>(at, job.depth, sums);
-    }
+    tiles.Fetch();
+    Product<kM, kN>(at, job.depth, sums);
     tiles.Put(sums);
     at.a += job.a_next;
     tiles.GoDown();
@@ -269,11 +264,9 @@ using TileFunction = void (*)(const GemmTileJob&);
 // Tiles of few rows or one vector have code of their own: they do not compute the zeros.
 template <Place kPlace, size_t... kM>
 void TilesWith(std::index_sequence<kM...>, const GemmTileJob& job) {
-  static constexpr TileFunction kTable[2][2][kRows] = {
-      {{TilesOf<kM + 1, kVectors, kPlace, false>...}, {TilesOf<kM + 1, kVectors, kPlace, true>...}},
-      {{TilesOf<kM + 1, 1, kPlace, false>...}, {TilesOf<kM + 1, 1, kPlace, true>...}}};
-  const bool narrow = job.columns <= hn::Lanes(D()), flat = job.depth <= kGemmChain;
-  kTable[narrow][flat][job.rows - 1](job);
+  static constexpr TileFunction kTable[2][kRows] = {{TilesOf<kM + 1, kVectors, kPlace>...},
+                                                    {TilesOf<kM + 1, 1, kPlace>...}};
+  kTable[job.columns <= hn::Lanes(D())][job.rows - 1](job);
 }
 
 HWY_INLINE void Tile(const GemmTileJob& job) {
