@@ -25,6 +25,9 @@ using V = hn::Vec<D>;
 constexpr size_t kVectors = 3;
 constexpr size_t kTileColumns = kVectors * hn::MaxLanes(D());
 constexpr size_t kCacheLine = 16;
+// Steps between two requests for columns of the next tile: few, so that they cost little, and as
+// many as the cache can have under way.
+constexpr size_t kAskSteps = 64;
 
 // Columns [column, column + kN vectors) of a line; [skip, end) of them are stored.
 struct Place {
@@ -82,12 +85,12 @@ template <size_t kN>
 struct Packed {
   const float* panel;
 
-  HWY_INLINE void next(V (&row)[kN]) {
+  HWY_INLINE void load(size_t i, V (&row)[kN]) const {
     const D d;
     HWY_UNROLL(3)
-    for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, panel + n * hn::Lanes(d));
-    panel += kN * hn::Lanes(d);
+    for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, panel + (i * kN + n) * hn::Lanes(d));
   }
+  HWY_INLINE void advance(size_t n) { panel += n * kN * hn::Lanes(D()); }
 };
 
 // Vectors of a tile where they lie. One that goes on in the next row of the source takes the lanes
@@ -134,10 +137,10 @@ struct Packing {
     }
   }
 
-  HWY_INLINE void next(V (&row)[kN]) {
+  HWY_INLINE void load(size_t i, V (&row)[kN]) const {
     const D d;
     const size_t lanes = hn::Lanes(d);
-    const ptrdiff_t at = kInPlace ? 0 : *offset++;
+    const ptrdiff_t at = kInPlace ? static_cast<ptrdiff_t>(i * plane) : offset[i];
     HWY_UNROLL(3)
     for (size_t n = 0; n < kN; ++n) {
       row[n] = hn::LoadU(d, x[n] + at);
@@ -147,44 +150,50 @@ struct Packing {
         row[n] =
             hn::Or(hn::AndNot(from_rest, row[n]), hn::And(from_rest, hn::LoadU(d, rest[n] + at)));
       }
-      hn::Store(row[n], d, panel + n * lanes);
-      if (kInPlace) x[n] += plane;
+      hn::Store(row[n], d, panel + (i * kN + n) * lanes);
     }
-    panel += kN * lanes;
+  }
+  HWY_INLINE void advance(size_t count) {
+    panel += count * kN * hn::Lanes(D());
+    if (!kInPlace) offset += count;
+    for (size_t n = 0; n < kN && kInPlace; ++n) x[n] += count * plane;
   }
 };
 
-// Asks for the columns of the next tile, term by term, while this one is multiplied.
+// Asks for the columns of the next tile, some terms at a time, while this one is multiplied.
 struct Ahead {
   const float* x = nullptr;
-  size_t plane = 0, columns = 0;
-  size_t steps = SIZE_MAX, left = SIZE_MAX;  // of the product per term, and before the next one
+  size_t plane = 0, terms = 0;
+  size_t steps = SIZE_MAX, left = SIZE_MAX;  // of the product for these terms, and before the next
 
-  // Steps until the next term is asked for, at most n.
+  // Steps until the next terms are asked for, at most n.
+  template <size_t kN>
   HWY_INLINE size_t run(size_t n) {
     n = std::min(n, left);
     left -= n;
-    if (left == 0) ask();
+    if (left == 0) ask<kN>();
     return n;
   }
 
   // The line of the first columns has come with the tile before.
+  template <size_t kN>
   void ask() {
-    for (size_t column = columns; column > 0; column -= std::min(column, kCacheLine))
-      hwy::Prefetch(x + column - 1);
-    x += plane;
+    for (size_t k = 0; k < terms; ++k, x += plane) {
+      for (size_t column = kN * hn::Lanes(D()); column > 0; column -= std::min(column, kCacheLine))
+        hwy::Prefetch(x + column - 1);
+    }
     left = steps;
   }
 };
 
 Ahead ahead_of(const ConvolutionProducts& b, const Place& place, size_t columns) {
   if (b.x_plane == 0) return {};
-  const size_t steps = (b.channels + kPanel - 1) / kPanel;
+  const size_t steps = (b.channels + kPanel - 1) / kPanel, terms = (kAskSteps + steps - 1) / steps;
   return {.x = b.x + place.line * b.x_row + place.column + columns,
           .plane = b.x_plane,
-          .columns = columns,
-          .steps = steps,
-          .left = steps};
+          .terms = terms,
+          .steps = terms * steps,
+          .left = terms * steps};
 }
 
 }  // namespace

@@ -11,12 +11,15 @@
 #include <algorithm>
 
 #include "ops/convolution/columns-inl.h"
+#include "ops/convolution/keep-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 constexpr size_t kPrefetchDepth = 32;
+// Steps of a round of the loop over the terms, which share its counter and pointers.
+constexpr size_t kSteps = 4;
 // Channels whose sums wait for the next block of depth.
 constexpr size_t kChannels = 256;
 
@@ -33,109 +36,125 @@ struct Terms {
   float* totals;
 };
 
+// Products of term i from here on; kFirst: the sums begin with them.
+template <size_t kM, size_t kN, bool kFirst, class Source>
+HWY_INLINE void Step(const Source& source, const float* HWY_RESTRICT weights, size_t i,
+                     V (&sums)[kM * kN]) {
+  const D d;
+  V row[kN];
+  source.load(i, row);
+  HWY_UNROLL(4)
+  for (size_t m = 0; m < kM; ++m) {
+    const V factor = hn::Set(d, weights[i * kM + m]);
+    HWY_UNROLL(3)
+    for (size_t n = 0; n < kN; ++n) {
+      V& sum = sums[m * kN + n];
+      sum = kFirst ? hn::Mul(factor, row[n]) : hn::MulAdd(factor, row[n], sum);
+    }
+    Keep(factor);
+  }
+  HWY_UNROLL(3)
+  for (size_t n = 0; n < kN; ++n) Keep(row[n]);
+}
+
 template <size_t kM, size_t kN, class Source>
 HWY_INLINE void Multiply(Source source, const float* HWY_RESTRICT weights, size_t depth,
                          Ahead& ahead, V (&sums)[kM * kN]) {
-  const D d;
-  HWY_UNROLL(12)
-  for (size_t i = 0; i < kM * kN; ++i) sums[i] = hn::Zero(d);
-  for (size_t k = 0; k < depth;) {
-    for (const size_t stop = k + ahead.run(depth - k); k < stop; ++k, weights += kM) {
-      V row[kN];
-      source.next(row);
+  Step<kM, kN, true>(source, weights, 0, sums);
+  weights += kM;
+  source.advance(1);
+  for (size_t left = depth - 1; left > 0;) {
+    const size_t n = ahead.run<kN>(left);
+    left -= n;
+    for (size_t i = n / kSteps; i > 0; --i, weights += kSteps * kM, source.advance(kSteps)) {
       HWY_UNROLL(4)
-      for (size_t m = 0; m < kM; ++m) {
-        const V factor = hn::Set(d, weights[m]);
-        HWY_UNROLL(3)
-        for (size_t n = 0; n < kN; ++n)
-          sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
-      }
+      for (size_t k = 0; k < kSteps; ++k) Step<kM, kN, false>(source, weights, k, sums);
     }
+    for (size_t i = n % kSteps; i > 0; --i, weights += kM, source.advance(1))
+      Step<kM, kN, false>(source, weights, 0, sums);
   }
 }
 
 // Whole vectors, next to each other.
-template <size_t kM, size_t kN, bool kAccumulate>
-HWY_INLINE void StoreWhole(float* HWY_RESTRICT to, size_t plane, const float* HWY_RESTRICT bias,
+template <size_t kM, size_t kN>
+HWY_INLINE void StoreWhole(float* HWY_RESTRICT to, size_t plane, bool accumulate,
                            V (&sums)[kM * kN]) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  HWY_UNROLL(4)
-  for (size_t m = 0; m < kM; ++m) {
-    HWY_UNROLL(3)
-    for (size_t n = 0; n < kN; ++n) {
-      V v = sums[m * kN + n];
-      if (bias != nullptr) v = hn::Add(v, hn::Set(d, bias[m]));
-      float* at = to + m * plane + n * lanes;
-      if (kAccumulate) v = hn::Add(hn::LoadU(d, at), v);
-      hn::StoreU(v, d, at);
-    }
+  if (accumulate) {
+    HWY_UNROLL(12)
+    for (size_t i = 0; i < kM * kN; ++i)
+      sums[i] = hn::Add(hn::LoadU(d, to + i / kN * plane + i % kN * lanes), sums[i]);
   }
+  HWY_UNROLL(12)
+  for (size_t i = 0; i < kM * kN; ++i) hn::StoreU(sums[i], d, to + i / kN * plane + i % kN * lanes);
 }
 
 // Columns [skip, end), any distance apart.
 template <size_t kM, size_t kN>
-HWY_NOINLINE void StoreApart(const ConvolutionProducts& b, size_t channel, const Place& place,
-                             float* to, const float* sums) {
+HWY_NOINLINE void StoreApart(const ConvolutionProducts& b, const Place& place, float* to,
+                             const float* sums) {
   const size_t columns = kN * hn::Lanes(D());
   for (size_t m = 0; m < kM; ++m) {
-    const float bias = b.bias == nullptr ? 0 : b.bias[channel + m];
     for (size_t i = place.skip; i < place.end; ++i) {
       float& value = to[m * b.out_plane + i * b.out_step];
-      const float sum = b.bias == nullptr ? sums[m * columns + i] : sums[m * columns + i] + bias;
+      const float sum = sums[m * columns + i];
       value = b.accumulate ? value + sum : sum;
     }
   }
 }
 
 template <size_t kM, size_t kN>
-HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Place& place,
-                      V (&sums)[kM * kN]) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  float* to = b.out + channel * b.out_plane + place.line * b.out_row + place.column * b.out_step;
-  const float* bias = b.bias == nullptr ? nullptr : b.bias + channel;
-  if (b.out_step == 1 && place.end == kN * lanes) {
-    if (!b.accumulate) return StoreWhole<kM, kN, false>(to, b.out_plane, bias, sums);
-    if (place.skip == 0) return StoreWhole<kM, kN, true>(to, b.out_plane, bias, sums);
-  }
-  HWY_ALIGN float values[kM * kTileColumns];
+HWY_INLINE void Spill(const V (&sums)[kM * kN], float* to) {
   HWY_UNROLL(12)
-  for (size_t i = 0; i < kM * kN; ++i) hn::Store(sums[i], d, values + i * lanes);
-  StoreApart<kM, kN>(b, channel, place, to, values);
-}
-
-template <size_t kM, size_t kN, class Source>
-HWY_INLINE void Block(const ConvolutionProducts& b, const Source& source, const Terms& terms,
-                      size_t channel, const Place& place, Ahead& ahead) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  const bool is_last = terms.k0 + terms.depth == b.depth;
-  // Outputs lie pages apart; a short product is over before they have come.
-  if (b.out_step == 1 && terms.depth >= kPrefetchDepth && is_last) {
-    const float* to = b.out + channel * b.out_plane + place.line * b.out_row + place.column;
-    for (size_t m = 0; m < kM; ++m)
-      for (size_t n = 0; n < kN; ++n) hwy::Prefetch(to + m * b.out_plane + n * lanes);
-  }
-  V sums[kM * kN];
-  const float* weights = b.panels + channel * b.depth + terms.k0 * kM;
-  Multiply<kM, kN>(source, weights, terms.depth, ahead, sums);
-  const size_t waiting = (channel - terms.first) * kN * lanes;
-  if (terms.k0 > 0) {
-    HWY_UNROLL(12)
-    for (size_t i = 0; i < kM * kN; ++i)
-      sums[i] = hn::Add(hn::Load(d, terms.totals + waiting + i * lanes), sums[i]);
-  }
-  if (is_last) return Store<kM, kN>(b, channel, place, sums);
-  HWY_UNROLL(12)
-  for (size_t i = 0; i < kM * kN; ++i) hn::Store(sums[i], d, terms.totals + waiting + i * lanes);
+  for (size_t i = 0; i < kM * kN; ++i) hn::Store(sums[i], D(), to + i * hn::Lanes(D()));
 }
 
 // Channels [channel, end), kM at a time.
 template <size_t kM, size_t kN, class Source>
 HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, const Terms& terms,
-                           size_t channel, size_t end, const Place& place, Ahead& ahead) {
-  for (; channel < end; channel += kM) Block<kM, kN>(b, source, terms, channel, place, ahead);
+                           size_t channel, size_t end, const Place& place, Ahead& given) {
+  const D d;
+  const size_t lanes = hn::Lanes(d), plane = b.out_plane;
+  const bool is_first = terms.k0 == 0, is_last = terms.k0 + terms.depth == b.depth;
+  const bool accumulate = b.accumulate,
+             whole = b.out_step == 1 && place.end == kN * lanes && (!accumulate || place.skip == 0);
+  // Outputs lie pages apart; a short product is over before they have come.
+  const bool asks = b.out_step == 1 && terms.depth >= kPrefetchDepth && is_last;
+  const float* weights = b.panels + channel * b.depth + terms.k0 * kM;
+  float* totals = terms.totals + (channel - terms.first) * kN * lanes;
+  float* const out = b.out + place.line * b.out_row + place.column * b.out_step;
+  const float* const bias = is_last ? b.bias : nullptr;
+  Ahead ahead = given;
+  for (; channel < end; channel += kM, weights += kM * b.depth, totals += kM * kN * lanes) {
+    float* to = out + channel * plane;
+    if (asks) {
+      for (size_t m = 0; m < kM; ++m)
+        for (size_t n = 0; n < kN; ++n) hwy::Prefetch(to + m * plane + n * lanes);
+    }
+    V sums[kM * kN];
+    Multiply<kM, kN>(source, weights, terms.depth, ahead, sums);
+    if (!is_first) {
+      HWY_UNROLL(12)
+      for (size_t i = 0; i < kM * kN; ++i)
+        sums[i] = hn::Add(hn::Load(d, totals + i * lanes), sums[i]);
+    }
+    if (bias != nullptr) {
+      HWY_UNROLL(12)
+      for (size_t i = 0; i < kM * kN; ++i)
+        sums[i] = hn::Add(sums[i], hn::Set(d, bias[channel + i / kN]));
+    }
+    if (!is_last) {
+      Spill<kM, kN>(sums, totals);
+    } else if (HWY_LIKELY(whole)) {
+      StoreWhole<kM, kN>(to, plane, accumulate, sums);
+    } else {
+      HWY_ALIGN float values[kM * kTileColumns];
+      Spill<kM, kN>(sums, values);
+      StoreApart<kM, kN>(b, place, to, values);
+    }
+  }
+  given = ahead;
 }
 
 // The first channels of a tile, which fill the panel.
@@ -160,7 +179,6 @@ void TileOf(const ConvolutionProducts& b, const Place& place, float* panel, floa
   const size_t at_once = even < b.depth ? kChannels : b.channels;
   Vectors<kN> tile;
   const bool is_found = find_vectors(b, place, tile);
-  const Moves moves = moves_of(b, place);
   Ahead ahead = ahead_of(b, place, columns);
   for (size_t first = 0; first < b.channels; first += at_once) {
     const size_t end = std::min(b.channels, first + at_once);
@@ -175,7 +193,7 @@ void TileOf(const ConvolutionProducts& b, const Place& place, float* panel, floa
         FirstChannels(b, tile, terms, place, ahead, panel);
         m += kPanel;
       } else {
-        Pack(b, moves, k0, terms.depth, panel, columns);
+        Pack(b, moves_of(b, place), k0, terms.depth, panel, columns);
       }
       const Packed<kN> source = {.panel = panel};
       Channels<kPanel, kN>(b, source, terms, m, whole, place, ahead);
