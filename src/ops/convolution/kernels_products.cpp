@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "ops/convolution/keep-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,6 +21,10 @@ using V = hn::Vec<D>;
 
 // Weights that stay in the second-level cache while all columns pass by.
 constexpr size_t kResidentWeights = 32768;
+
+// Terms of a round of the loop over them, where registers are left: compilers need one more.
+template <size_t kSums>
+constexpr size_t kSteps = kSums < 12 ? 2 : 1;
 
 // Vectors beside each other in a tile of kM channels: 12 sums hide the latency of the FMA and leave
 // registers for the operands on targets with 16.
@@ -35,27 +40,62 @@ struct Columns {
   size_t repeated;  // lanes of the last vector that the one before it has too
 };
 
+// Products of one term at `at`, weighted by kM values; kFirst: the sums begin with them. The fewer
+// of vectors and weights are held in registers, the others come one by one.
+template <size_t kM, size_t kN, bool kFirst>
+HWY_INLINE void Step(const float* x, const float* x_last, ptrdiff_t at, const float* weights,
+                     V (&sums)[kM * kN]) {
+  const D d;
+  const auto vector = [&](size_t n) HWY_ATTR {
+    return hn::LoadU(d, n + 1 < kN ? x + at + n * hn::Lanes(d) : x_last + at);
+  };
+  const auto add = [&](size_t m, size_t n, V factor, V v) HWY_ATTR {
+    V& sum = sums[m * kN + n];
+    sum = kFirst ? hn::Mul(factor, v) : hn::MulAdd(factor, v, sum);
+  };
+  if constexpr (kM < kN) {
+    V factor[kM];
+    HWY_UNROLL(4)
+    for (size_t m = 0; m < kM; ++m) factor[m] = hn::Set(d, weights[m]);
+    HWY_UNROLL(8)
+    for (size_t n = 0; n < kN; ++n) {
+      const V v = vector(n);
+      HWY_UNROLL(4)
+      for (size_t m = 0; m < kM; ++m) add(m, n, factor[m], v);
+      if constexpr (kM > 1) Keep(v);  // a vector met once is an operand in memory
+    }
+    HWY_UNROLL(4)
+    for (size_t m = 0; m < kM; ++m) Keep(factor[m]);
+  } else {
+    V row[kN];
+    HWY_UNROLL(8)
+    for (size_t n = 0; n < kN; ++n) row[n] = vector(n);
+    HWY_UNROLL(4)
+    for (size_t m = 0; m < kM; ++m) {
+      const V factor = hn::Set(d, weights[m]);
+      HWY_UNROLL(8)
+      for (size_t n = 0; n < kN; ++n) add(m, n, factor, row[n]);
+      Keep(factor);
+    }
+    HWY_UNROLL(8)
+    for (size_t n = 0; n < kN; ++n) Keep(row[n]);
+  }
+}
+
 template <size_t kM, size_t kN>
 HWY_INLINE void Multiply(const float* x, const int32_t* offset, size_t depth, const float* panel,
                          ptrdiff_t last, V (&sums)[kM * kN]) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  HWY_UNROLL(12)
-  for (size_t i = 0; i < kM * kN; ++i) sums[i] = hn::Zero(d);
-  for (size_t k = 0; k < depth; ++k) {
-    const float* from = x + offset[k];
-    V row[kN];
-    HWY_UNROLL(8)
-    for (size_t n = 0; n + 1 < kN; ++n) row[n] = hn::LoadU(d, from + n * lanes);
-    row[kN - 1] = hn::LoadU(d, from + last);
-    HWY_UNROLL(4)
-    for (size_t m = 0; m < kM; ++m) {
-      const V factor = hn::Set(d, panel[k * kM + m]);
-      HWY_UNROLL(8)
-      for (size_t n = 0; n < kN; ++n)
-        sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
-    }
+  constexpr size_t kRound = kSteps<kM * kN>;
+  const float* x_last = x + last;
+  Step<kM, kN, true>(x, x_last, offset[0], panel, sums);
+  ++offset;
+  panel += kM;
+  for (size_t i = (depth - 1) / kRound; i > 0; --i, offset += kRound, panel += kRound * kM) {
+    HWY_UNROLL(2)
+    for (size_t k = 0; k < kRound; ++k)
+      Step<kM, kN, false>(x, x_last, offset[k], panel + k * kM, sums);
   }
+  if ((depth - 1) % kRound > 0) Step<kM, kN, false>(x, x_last, *offset, panel, sums);
 }
 
 // Rows shorter than a vector, and outputs that are not neighbours.
