@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "ops/convolution/keep-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,28 +20,40 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 constexpr size_t kCacheLine = 16;
+// Pixels of a round of the loop over them, which share its counter and pointers.
+constexpr size_t kSteps = 4;
 
 template <size_t kN>
 constexpr size_t kWindows = 12 / kN;
+
+// One pixel, the j-th of kM windows.
+template <size_t kM, size_t kN>
+HWY_INLINE void Step(const float* const (&x)[kM], size_t j, const float* a, V (&sums)[kM * kN]) {
+  const D d;
+  V row[kN];
+  HWY_UNROLL(3)
+  for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, a + n * hn::Lanes(d));
+  HWY_UNROLL(12)
+  for (size_t m = 0; m < kM; ++m) {
+    const V factor = hn::Set(d, x[m][j]);
+    HWY_UNROLL(3)
+    for (size_t n = 0; n < kN; ++n) sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
+    Keep(factor);
+  }
+  HWY_UNROLL(3)
+  for (size_t n = 0; n < kN; ++n) Keep(row[n]);
+}
 
 // Pixels [j, end) of a row; `a` moves on behind them.
 template <size_t kM, size_t kN>
 HWY_INLINE void Accumulate(const float* const (&x)[kM], size_t j, size_t end,
                            const float* HWY_RESTRICT& a, V (&sums)[kM * kN]) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  for (; j < end; ++j, a += kN * lanes) {
-    V row[kN];
-    HWY_UNROLL(3)
-    for (size_t n = 0; n < kN; ++n) row[n] = hn::Load(d, a + n * lanes);
-    HWY_UNROLL(12)
-    for (size_t m = 0; m < kM; ++m) {
-      const V factor = hn::Set(d, x[m][j]);
-      HWY_UNROLL(3)
-      for (size_t n = 0; n < kN; ++n)
-        sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
-    }
+  const size_t pixel = kN * hn::Lanes(D());
+  for (; j + kSteps <= end; j += kSteps, a += kSteps * pixel) {
+    HWY_UNROLL(4)
+    for (size_t k = 0; k < kSteps; ++k) Step<kM, kN>(x, j + k, a + k * pixel, sums);
   }
+  for (; j < end; ++j, a += pixel) Step<kM, kN>(x, j, a, sums);
 }
 
 // kPlanes: windows are planes of the source, which come from memory; the next ones are asked for.

@@ -33,9 +33,13 @@ constexpr size_t kWidest = kM == 1   ? 8
                            : kM == 2 ? 5
                                      : 3;
 
-// Columns [column, ...) in kN vectors, the last of which begins `last` behind the first.
+// Rows of outputs whose sums wait for the next block of depth.
+constexpr size_t kRows = 8;
+
+// Columns [column, ...) of some rows in kN vectors, the last of which begins `last` behind the
+// first.
 struct Columns {
-  size_t row, column;
+  size_t row, rows, column;
   ptrdiff_t last;
   size_t repeated;  // lanes of the last vector that the one before it has too
 };
@@ -106,7 +110,7 @@ HWY_NOINLINE void StoreApart(const float* lanes, size_t first, size_t end, float
 }
 
 template <size_t kM, size_t kN>
-HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Columns& c,
+HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Columns& c, size_t i,
                       V (&sums)[kM * kN]) {
   const D d;
   const size_t lanes = hn::Lanes(d);
@@ -114,7 +118,7 @@ HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Column
   const bool accumulate = b.accumulate, whole = step == 1 && columns >= lanes;
   const float* bias = b.bias == nullptr ? nullptr : b.bias + channel;
   // Strides of single rows and channels may be anything: they are multiplied, never added up.
-  float* row = b.out + channel * plane + c.row * b.out_row + c.column * step;
+  float* row = b.out + channel * plane + (c.row + i) * b.out_row + c.column * step;
   HWY_UNROLL(4)
   for (size_t m = 0; m < kM; ++m) {
     HWY_UNROLL(8)
@@ -140,30 +144,34 @@ HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Column
   }
 }
 
+// A block of depth passes by all rows before the next one: what they share of the source stays in
+// the first-level cache.
 template <size_t kM, size_t kN>
 HWY_NOINLINE void Tile(const ConvolutionProducts& b, const float* panel, size_t channel,
                        const Columns& c) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  const float* x = b.x + c.row * b.x_row + c.column;
-  V sums[kM * kN];
-  size_t depth = std::min(b.depth, kDepthBlock);
-  Multiply<kM, kN>(x, b.offset, depth, panel, c.last, sums);
-  if (b.depth > kDepthBlock) {
-    HWY_ALIGN float total[kM * kN * hn::MaxLanes(D())];
-    for (size_t k = depth; k < b.depth; k += depth) {
-      HWY_UNROLL(12)
-      for (size_t i = 0; i < kM * kN; ++i) {
-        float* to = total + i * lanes;
-        hn::Store(k == kDepthBlock ? sums[i] : hn::Add(hn::Load(d, to), sums[i]), d, to);
-      }
-      depth = std::min(b.depth - k, kDepthBlock);
+  HWY_ALIGN float totals[kRows * kM * kN * hn::MaxLanes(D())];
+  for (size_t k = 0; k < b.depth; k += kDepthBlock) {
+    const size_t depth = std::min(b.depth - k, kDepthBlock);
+    for (size_t i = 0; i < c.rows; ++i) {
+      const float* x = b.x + (c.row + i) * b.x_row + c.column;
+      float* total = totals + i * kM * kN * lanes;
+      V sums[kM * kN];
       Multiply<kM, kN>(x, b.offset + k, depth, panel + k * kM, c.last, sums);
+      if (k > 0) {
+        HWY_UNROLL(12)
+        for (size_t s = 0; s < kM * kN; ++s)
+          sums[s] = hn::Add(hn::Load(d, total + s * lanes), sums[s]);
+      }
+      if (k + depth == b.depth) {
+        Store<kM, kN>(b, channel, c, i, sums);
+      } else {
+        HWY_UNROLL(12)
+        for (size_t s = 0; s < kM * kN; ++s) hn::Store(sums[s], d, total + s * lanes);
+      }
     }
-    HWY_UNROLL(12)
-    for (size_t i = 0; i < kM * kN; ++i) sums[i] = hn::Add(hn::Load(d, total + i * lanes), sums[i]);
   }
-  Store<kM, kN>(b, channel, c, sums);
 }
 
 template <size_t kM, size_t kN>
@@ -186,13 +194,14 @@ template <size_t kM>
 void AllColumns(const ConvolutionProducts& b, size_t first, size_t count) {
   const size_t lanes = hn::Lanes(D());
   const size_t vectors = (b.columns + lanes - 1) / lanes;
-  for (size_t row = 0; row < b.rows; ++row) {
+  for (size_t row = 0; row < b.rows; row += kRows) {
     size_t width = 0;
     for (size_t v = 0; v < vectors; v += width) {
       width = std::min(vectors - v, kWidest<kM>);
       // A single vector at the end would wait for its sums.
       if (vectors - v == width + 1 && width > 2) --width;
       Columns c = {.row = row,
+                   .rows = std::min(b.rows - row, kRows),
                    .column = v * lanes,
                    .last = static_cast<ptrdiff_t>((width - 1) * lanes),
                    .repeated = 0};
