@@ -65,20 +65,19 @@ HWY_NOINLINE void Tile(const ConvolutionOuter& b, size_t window) {
   HWY_UNROLL(12)
   for (size_t i = 0; i < kM * kN; ++i) sums[i] = hn::Zero(d);
   const float* HWY_RESTRICT a = b.a;
-  const float* first[kM];
+  const float* x[kM];
   for (size_t m = 0; m < kM; ++m)
-    first[m] =
+    x[m] =
         b.x + (kPlanes ? static_cast<ptrdiff_t>((window + m) * b.x_plane) : b.offset[window + m]);
-  const size_t columns = b.columns;
+  // Rows move the index alone, not the pointers.
   for (size_t i = 0; i < b.rows; ++i) {
-    const float* x[kM];
-    for (size_t m = 0; m < kM; ++m) x[m] = first[m] + i * b.x_row;
+    const size_t first = i * b.x_row, end = first + b.columns;
     if constexpr (!kPlanes) {
-      Accumulate<kM, kN>(x, 0, columns, a, sums);
+      Accumulate<kM, kN>(x, first, end, a, sums);
     } else {
-      for (size_t j = 0; j < columns; j += kCacheLine) {
+      for (size_t j = first; j < end; j += kCacheLine) {
         for (size_t m = 0; m < kM; ++m) hwy::Prefetch(x[m] + kM * b.x_plane + j);
-        Accumulate<kM, kN>(x, j, std::min(columns, j + kCacheLine), a, sums);
+        Accumulate<kM, kN>(x, j, std::min(end, j + kCacheLine), a, sums);
       }
     }
   }
