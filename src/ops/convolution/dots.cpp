@@ -60,12 +60,20 @@ void ConvolutionDotPlan::copy_small(const ConvolutionContext& context, const Row
                                     const Buffers& to) const {
   const size_t width = context.geometry.x.small;
   const View& one = small.one();
-  const size_t vectors = div_up(ks, lanes_);
+  const auto transpose = [&](const float* from, size_t row) {
+    const size_t channels = div_up(ks, lanes_) * lanes_;
+    context.kernels.many.transpose({.from = from,
+                                    .from_row = row,
+                                    .count = ks,
+                                    .n = rows * width,
+                                    .to = to.transposed,
+                                    .to_row = channels,
+                                    .end = channels});
+  };
   // Rows that follow each other need no copy before they are transposed.
   if (many_ && small.is_direct() && one.stride[0] == 1 && one.stride[1] == width) {
     const Row first = small.read(n, k0, i0, to.row_scratch);
-    return context.kernels.many.transpose(first.data, one.stride[2], ks, rows * width,
-                                          to.transposed, vectors * lanes_);
+    return transpose(first.data, one.stride[2]);
   }
   const size_t at_once = small.is_direct() ? rows : 1;
   for (size_t k = 0; k < ks; ++k) {
@@ -86,10 +94,7 @@ void ConvolutionDotPlan::copy_small(const ConvolutionContext& context, const Row
                             .columns = row_});
     }
   }
-  if (many_) {
-    context.kernels.many.transpose(to.small, plane_, ks, rows * width, to.transposed,
-                                   vectors * lanes_);
-  }
+  if (many_) transpose(to.small, plane_);
 }
 
 ConvolutionDotPlan::Buffers ConvolutionDotPlan::buffers(float* work) const {
@@ -208,7 +213,7 @@ void ConvolutionDotPlan::run(const ConvolutionContext& context, size_t batch,
                                    .c0 = c0,
                                    .cs = std::min(channels, g.large_channels - c0)};
     run_grain(context, batch, {small, large}, block, work.of(worker));
-    store_weights(g, dw, block, accumulate);
+    store_weights(context.kernels.many, g, dw, block, accumulate);
   };
   parallel_for(useful_threads(context.threads, products / kProductsPerNanosecond),
                g.groups * c_blocks * k_blocks, body);

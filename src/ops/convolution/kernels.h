@@ -77,11 +77,17 @@ using GridProductsKernel = void (*)(const ConvolutionGrid& x, const ConvolutionP
 using DotsKernel = void (*)(const ConvolutionDots& block);
 using GridDotsKernel = void (*)(const ConvolutionGrid& x, const ConvolutionDots& block);
 
+// to[e * to_row + k] = from[k * from_row + e] for e < n, k < count; 0 for count <= k < end.
+struct ConvolutionTranspose {
+  const float* from;
+  size_t from_row, count, n;
+  float* to;
+  size_t to_row, end;
+};
+
 struct OuterKernels {
   void (*outer)(const ConvolutionOuter& block);
-  // to[e * width + k] = rows[k * stride + e] for e < n; 0 for k >= count.
-  void (*transpose)(const float* rows, size_t stride, size_t count, size_t n, float* to,
-                    size_t width);
+  void (*transpose)(const ConvolutionTranspose& block);
 };
 
 // Source rows for the buffer: `rows` of them, `from_row` apart, to `pitch` apart; the same of each

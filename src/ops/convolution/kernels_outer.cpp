@@ -109,14 +109,15 @@ void Outer(const ConvolutionOuter& b) {
   if (b.vectors == 3) AllWindows<3>(b);
 }
 
-void Transpose(const float* rows, size_t stride, size_t count, size_t n, float* to, size_t width) {
+void Transpose(const ConvolutionTranspose& b) {
+  const size_t stride = b.from_row, width = b.to_row, n = b.n;
   size_t k = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::Full128<float> d;
   const hn::Repartition<double, decltype(d)> pairs;
   const auto wide = [&](auto v) HWY_ATTR { return hn::BitCast(pairs, v); };
-  for (; k + 4 <= count; k += 4) {
-    const float* from = rows + k * stride;
+  for (; k + 4 <= b.count; k += 4) {
+    const float* from = b.from + k * stride;
     for (size_t e = 0; e + 4 <= n; e += 4) {
       const auto r0 = hn::LoadU(d, from + e), r1 = hn::LoadU(d, from + stride + e),
                  r2 = hn::LoadU(d, from + 2 * stride + e), r3 = hn::LoadU(d, from + 3 * stride + e);
@@ -124,18 +125,18 @@ void Transpose(const float* rows, size_t stride, size_t count, size_t n, float* 
                  low23 = wide(hn::InterleaveLower(d, r2, r3)),
                  up01 = wide(hn::InterleaveUpper(d, r0, r1)),
                  up23 = wide(hn::InterleaveUpper(d, r2, r3));
-      float* out = to + e * width + k;
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, out);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, out + width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, up01, up23)), d, out + 2 * width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, up01, up23)), d, out + 3 * width);
+      float* to = b.to + e * width + k;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + width);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, up01, up23)), d, to + 2 * width);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, up01, up23)), d, to + 3 * width);
     }
     for (size_t e = n / 4 * 4; e < n; ++e)
-      for (size_t i = 0; i < 4; ++i) to[e * width + k + i] = from[i * stride + e];
+      for (size_t i = 0; i < 4; ++i) b.to[e * width + k + i] = from[i * stride + e];
   }
 #endif
-  for (; k < width; ++k)
-    for (size_t e = 0; e < n; ++e) to[e * width + k] = k < count ? rows[k * stride + e] : 0;
+  for (; k < b.end; ++k)
+    for (size_t e = 0; e < n; ++e) b.to[e * width + k] = k < b.count ? b.from[k * stride + e] : 0;
 }
 
 }  // namespace

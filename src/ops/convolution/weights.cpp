@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/parallel.h"
-#include "ops/convolution/kernels.h"
 
 namespace bnns::impl {
 namespace {
@@ -95,9 +94,19 @@ void pack_weights(const ConvolutionGeometry& g, const ConvolutionPlan& plan,
   }
 }
 
-void store_weights(const ConvolutionGeometry& g, const ConvolutionWeights& to,
-                   const ConvolutionSums& block, bool accumulate) {
+void store_weights(const OuterKernels& kernels, const ConvolutionGeometry& g,
+                   const ConvolutionWeights& to, const ConvolutionSums& block, bool accumulate) {
   auto* data = static_cast<float*>(to.view.data);
+  if (!accumulate && is_dense_from_k(g, to) && to.block > g.groups * g.small_channels) {
+    const size_t count = block.cs * g.taps();
+    return kernels.transpose({.from = block.sums,
+                              .from_row = block.row,
+                              .count = count,
+                              .n = block.ks,
+                              .to = data + to.at(g, block.k0, block.c0),
+                              .to_row = to.out,
+                              .end = count});
+  }
   const size_t taps = g.x.taps, row = block.row;
   for (size_t k = 0; k < block.ks; ++k) {
     const float* sum = block.sums + k;

@@ -7,6 +7,7 @@
 #include "core/view.h"
 #include "ops/convert.h"
 #include "ops/convolution/geometry.h"
+#include "ops/convolution/kernels.h"
 #include "ops/convolution/window.h"
 
 namespace bnns::impl {
@@ -47,7 +48,7 @@ struct ConvolutionSums {
   size_t row;
   size_t k0, ks, c0, cs;
 };
-void store_weights(const ConvolutionGeometry& g, const ConvolutionWeights& to,
-                   const ConvolutionSums& block, bool accumulate);
+void store_weights(const OuterKernels& kernels, const ConvolutionGeometry& g,
+                   const ConvolutionWeights& to, const ConvolutionSums& block, bool accumulate);
 
 }  // namespace bnns::impl
