@@ -107,13 +107,18 @@ template <size_t kN>
 bool find_vectors(const ConvolutionProducts& b, const Place& place, Vectors<kN>& tile) {
   const size_t lanes = hn::Lanes(D());
   if (place.end < kN * lanes || b.columns < lanes) return false;
+  size_t row = place.line + place.column / b.columns, x = place.column % b.columns;
   for (size_t n = 0; n < kN; ++n) {
-    const size_t column = place.column + n * lanes, x = column % b.columns;
     const size_t before = std::min(lanes, b.columns - x);
-    tile.from[n] = (place.line + column / b.columns) * b.x_row + x;
+    tile.from[n] = row * b.x_row + x;
     tile.rest[n] = tile.from[n] + (before < lanes ? b.x_row - b.columns : 0);
     tile.breaks = tile.breaks || before < lanes;
     hn::Store(hn::VecFromMask(D(), hn::Not(hn::FirstN(D(), before))), D(), tile.mask + n * lanes);
+    x += lanes;
+    if (x >= b.columns) {
+      x -= b.columns;
+      ++row;
+    }
   }
   return true;
 }
