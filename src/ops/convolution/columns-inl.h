@@ -22,8 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-constexpr size_t kVectors = 3;
-constexpr size_t kTileColumns = kVectors * hn::MaxLanes(D());
+constexpr size_t kTileColumns = kPackedVectors * hn::MaxLanes(D());
 constexpr size_t kCacheLine = 16;
 // Steps between two requests for columns of the next tile: few, so that they cost little, and as
 // many as the cache can have under way.

@@ -8,8 +8,8 @@ namespace {
 // Half of a second-level cache of 512 KB for padded rows.
 constexpr size_t kBufferFloats = 65536;
 
-ConvolutionPlan::Limits limits(size_t channels) {
-  return {.channels = channels, .floats = kBufferFloats, .outputs = SIZE_MAX};
+ConvolutionPlan::Limits limits(const ConvolutionKernels& kernels, size_t channels) {
+  return {.channels = channels, .floats = kBufferFloats, .outputs = SIZE_MAX, .tile = kernels.tile};
 }
 
 }  // namespace
@@ -20,9 +20,9 @@ ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
       problem_(problem),
       context_(problem.geometry, threads),
       to_small_(memory, problem.geometry, ConvolutionDirection::kToSmall,
-                limits(problem.geometry.large_channels)),
+                limits(context_.kernels, problem.geometry.large_channels)),
       to_large_(memory, problem.geometry, ConvolutionDirection::kToLarge,
-                limits(problem.geometry.small_channels)),
+                limits(context_.kernels, problem.geometry.small_channels)),
       dots_(memory, problem.geometry, context_.kernels.lanes),
       per_thread_(plan_scratch()),
       scratch_(memory) {}

@@ -13,6 +13,8 @@ namespace bnns::impl {
 // Output channels per panel of packed weights; the last panel of a group has what remains.
 constexpr size_t kPanel = 4;
 constexpr size_t kDepthBlock = 256;
+// Vectors of columns that the packed kernel takes at a time.
+constexpr size_t kPackedVectors = 3;
 // Vectors of channels that the outer kernel takes at a time.
 constexpr size_t kOuterVectors = 3;
 
@@ -106,6 +108,7 @@ struct ConvolutionCopy {
 
 struct ConvolutionKernels {
   size_t lanes;
+  size_t tile;          // columns that packed products take at a time
   size_t grid_columns;  // of the narrowest rows that the grid kernels take
   void (*copy)(const ConvolutionCopy& block);
   ProductsKernel products;           // few output channels

@@ -213,7 +213,7 @@ class Line {
   size_t vectors() const { return vectors_; }
   // Vectors of the tile that begins with vector v.
   size_t width(size_t v) const {
-    const size_t width = std::min(vectors_ - v, kVectors);
+    const size_t width = std::min(vectors_ - v, kPackedVectors);
     return vectors_ - v == width + 1 ? width - 1 : width;  // a single one would wait for its sums
   }
   Place place(size_t v) const {

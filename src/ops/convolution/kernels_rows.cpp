@@ -117,6 +117,7 @@ double Sum(const float* row, size_t step, size_t n) {
 
 ConvolutionKernels ConvolutionRowKernels() {
   return {.lanes = hn::Lanes(D()),
+          .tile = kPackedVectors * hn::Lanes(D()),
           .grid_columns = Edge::narrowest(),
           .copy = CopyRows,
           .products = nullptr,

@@ -12,8 +12,6 @@ constexpr double kProductsPerNanosecond = 20;
 constexpr size_t kGrainProducts = 100000;
 // From so many output channels on, columns are packed.
 constexpr size_t kManyChannels = 16;
-// The packed kernel reads whole tiles of columns, up to three vectors of 16 lanes.
-constexpr size_t kTileColumns = 48;
 
 // Whether kernels store into `one` itself; else into a block that is converted row by row.
 bool stores_direct(const View& one, bool activation) {
@@ -239,7 +237,7 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
   const bool many = outputs_ >= kManyChannels, is_grid = outputs_ == 1 && job.is_grid;
   if (is_grid && !plan.shares() && is_grid_source(kernels, job, source))
     return kernels.grid_products(grid_of_source(job, source, n, channel, i0), products);
-  if (many && !plan.shares() && products.columns >= kTileColumns && is_source_itself(job, source) &&
+  if (many && !plan.shares() && products.columns >= kernels.tile && is_source_itself(job, source) &&
       source.one().stride[1] == job.pitch) {
     const ImageBatch& from = source.images();
     products.x = from.floats() + from.offset(n, channel, i0);

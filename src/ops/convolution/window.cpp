@@ -72,6 +72,13 @@ size_t rows_within(const WindowAxis& y, size_t limit) {
   return std::clamp<size_t>(std::max(shared, limit / y.taps), 1, y.count);
 }
 
+// As many as make whole tiles, where blocks share no source rows; else shared out evenly.
+size_t rows_of_block(const ConvolutionJob& job, size_t most, size_t tile) {
+  for (size_t rows = most; job.y.taps == 1 && tile > 1 && rows > most / 2; --rows)
+    if (rows * job.x.count % tile == 0) return rows;
+  return div_up(job.y.count, div_up(job.y.count, most));
+}
+
 }  // namespace
 
 ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry& g,
@@ -168,7 +175,7 @@ void ConvolutionPlan::lay_out(ConvolutionJob& job, const Limits& limits, int32_t
   const size_t row = checked_mul(job.channels, job.pitch, kWhat);
   const size_t most = std::min(rows_within(job.y, limits.floats / row),
                                std::max<size_t>(1, limits.outputs / job.x.count));
-  job.rows = div_up(job.y.count, div_up(job.y.count, most));
+  job.rows = rows_of_block(job, most, limits.tile);
   job.plane = checked_mul(choose_runs(job.y, job.rows), job.pitch, kWhat);
   const size_t floats = checked_add(checked_mul(job.channels, job.plane, kWhat), kSlack, kWhat);
   require(floats <= static_cast<size_t>(std::numeric_limits<int32_t>::max()), kWhat, " is ", floats,

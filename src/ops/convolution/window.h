@@ -66,6 +66,7 @@ class ConvolutionPlan {
     size_t channels;  // of the source that a buffer holds
     size_t floats;    // of the buffer, if that is enough for one row of outputs
     size_t outputs;   // of a block, if that is enough for one row of outputs
+    size_t tile = 1;  // outputs that the kernel takes at a time
   };
   ConvolutionPlan(const Memory& memory, const ConvolutionGeometry& geometry,
                   ConvolutionDirection direction, const Limits& limits);
