@@ -1,6 +1,7 @@
 #include "ops/convolution/weights.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/parallel.h"
 
@@ -81,15 +82,20 @@ void pack_weights(const ConvolutionGeometry& g, const ConvolutionPlan& plan,
                    const size_t width = std::min(kPanel, outputs - m0);
                    const float* from = weights + group * g.small_channels * across + m0 * by_output;
                    float* to = panels + job.panels + (group * outputs + m0) * job.depth;
-                   for (size_t c = 0; c < sources; ++c) {
-                     for (size_t r = 0; r < job.y.taps; ++r) {
-                       for (size_t s = 0; s < job.x.taps; ++s, to += width) {
-                         const float* w =
-                             from + c * by_source + job.y.tap[r] * g.x.taps + job.x.tap[s];
-                         for (size_t m = 0; m < width; ++m) to[m] = w[m * by_output];
+                   const auto pack = [&](auto channels) {
+                     for (size_t c = 0; c < sources; ++c) {
+                       for (size_t r = 0; r < job.y.taps; ++r) {
+                         const float* row = from + c * by_source + job.y.tap[r] * g.x.taps;
+                         for (size_t s = 0; s < job.x.taps; ++s, to += channels) {
+                           const float* w = row + job.x.tap[s];
+                           for (size_t m = 0; m < channels; ++m) to[m] = w[m * by_output];
+                         }
                        }
                      }
-                   }
+                   };
+                   // Whole panels with a loop that is unrolled.
+                   if (width == kPanel) return pack(std::integral_constant<size_t, kPanel>());
+                   pack(width);
                  });
   }
 }
