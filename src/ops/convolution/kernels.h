@@ -2,7 +2,7 @@
 //   products   out(m, i, j) (+)= bias(m) + sum over k of panel(k, m) * x(offset[k] + i, j)
 //   dots       sums(n, m) += sum over i, j of a(m, i, j) * x(offset[n] + i, j)
 //   outer      the same from a transposed, lanes along m
-// Sums of products are cut into blocks of at most kDepthBlock terms, each started from zero.
+// Sums of products are cut into blocks of at most kDepthBlock terms, each summed by itself.
 #pragma once
 
 #include <cstddef>
