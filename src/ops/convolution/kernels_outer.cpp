@@ -20,8 +20,10 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 constexpr size_t kCacheLine = 16;
-// Pixels of a round of the loop over them, which share its counter and pointers.
-constexpr size_t kSteps = 4;
+// Pixels of a round of the loop over them, which share its counter and pointers. With few sums it
+// waits for them anyway.
+template <size_t kSums>
+constexpr size_t kSteps = kSums < 9 ? 1 : 4;
 
 template <size_t kN>
 constexpr size_t kWindows = 12 / kN;
@@ -48,12 +50,13 @@ HWY_INLINE void Step(const float* const (&x)[kM], size_t j, const float* a, V (&
 template <size_t kM, size_t kN>
 HWY_INLINE void Accumulate(const float* const (&x)[kM], size_t j, size_t end,
                            const float* HWY_RESTRICT& a, V (&sums)[kM * kN]) {
+  constexpr size_t kRound = kSteps<kM * kN>;
   const size_t pixel = kN * hn::Lanes(D());
-  for (; j + kSteps <= end; j += kSteps, a += kSteps * pixel) {
+  for (; j + kRound <= end; j += kRound, a += kRound * pixel) {
     HWY_UNROLL(4)
-    for (size_t k = 0; k < kSteps; ++k) Step<kM, kN>(x, j + k, a + k * pixel, sums);
+    for (size_t k = 0; k < kRound; ++k) Step<kM, kN>(x, j + k, a + k * pixel, sums);
   }
-  for (; j < end; ++j, a += pixel) Step<kM, kN>(x, j, a, sums);
+  for (; kRound > 1 && j < end; ++j, a += pixel) Step<kM, kN>(x, j, a, sums);
 }
 
 // kPlanes: windows are planes of the source, which come from memory; the next ones are asked for.

@@ -18,8 +18,10 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 constexpr size_t kPrefetchDepth = 32;
-// Steps of a round of the loop over the terms, which share its counter and pointers.
-constexpr size_t kSteps = 4;
+// Steps of a round of the loop over the terms, which share its counter and pointers. With few sums
+// it waits for them anyway.
+template <size_t kSums>
+constexpr size_t kSteps = kSums < 8 ? 1 : 4;
 // Channels whose sums wait for the next block of depth.
 constexpr size_t kChannels = 256;
 
@@ -60,17 +62,18 @@ HWY_INLINE void Step(const Source& source, const float* HWY_RESTRICT weights, si
 template <size_t kM, size_t kN, class Source>
 HWY_INLINE void Multiply(Source source, const float* HWY_RESTRICT weights, size_t depth,
                          Ahead& ahead, V (&sums)[kM * kN]) {
+  constexpr size_t kRound = kSteps<kM * kN>;
   Step<kM, kN, true>(source, weights, 0, sums);
   weights += kM;
   source.advance(1);
   for (size_t left = depth - 1; left > 0;) {
     const size_t n = ahead.run<kN>(left);
     left -= n;
-    for (size_t i = n / kSteps; i > 0; --i, weights += kSteps * kM, source.advance(kSteps)) {
+    for (size_t i = n / kRound; i > 0; --i, weights += kRound * kM, source.advance(kRound)) {
       HWY_UNROLL(4)
-      for (size_t k = 0; k < kSteps; ++k) Step<kM, kN, false>(source, weights, k, sums);
+      for (size_t k = 0; k < kRound; ++k) Step<kM, kN, false>(source, weights, k, sums);
     }
-    for (size_t i = n % kSteps; i > 0; --i, weights += kM, source.advance(1))
+    for (size_t i = n % kRound; i > 0; --i, weights += kM, source.advance(1))
       Step<kM, kN, false>(source, weights, 0, sums);
   }
 }
