@@ -17,7 +17,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
-namespace groups {
+namespace norm {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
@@ -49,32 +49,48 @@ struct Same {
   HWY_INLINE const V& operator[](size_t) const { return v; }
 };
 
-// The rest of an incomplete vector is `fill`.
+// Vector k of those at p. The rest of an incomplete one is `fill`.
 template <class Extent>
-HWY_INLINE Group<Extent> Load(Extent extent, const float* p, float fill = 0) {
+HWY_INLINE V LoadOne(Extent extent, const float* p, size_t k, float fill = 0) {
   const D d;
-  Group<Extent> group;
   if constexpr (Extent::kPart) {
     HWY_ALIGN float tail[hn::MaxLanes(d)];
     hn::Store(hn::Set(d, fill), d, tail);
     std::memcpy(tail, p, extent.size * sizeof(float));
-    group[0] = hn::Load(d, tail);
+    return hn::Load(d, tail);
   } else {
-    for (size_t k = 0; k < Extent::kVectors; ++k) group[k] = hn::LoadU(d, p + k * hn::Lanes(d));
+    return hn::LoadU(d, p + k * hn::Lanes(d));
   }
+}
+
+template <class Extent>
+HWY_INLINE void StoreOne(Extent extent, V v, float* p, size_t k) {
+  const D d;
+  if constexpr (Extent::kPart) {
+    HWY_ALIGN float tail[hn::MaxLanes(d)];
+    hn::Store(v, d, tail);
+    std::memcpy(p, tail, extent.size * sizeof(float));
+  } else {
+    hn::StoreU(v, d, p + k * hn::Lanes(d));
+  }
+}
+
+template <class Extent>
+HWY_INLINE Group<Extent> Load(Extent extent, const float* p) {
+  Group<Extent> group;
+  for (size_t k = 0; k < Extent::kVectors; ++k) group[k] = LoadOne(extent, p, k);
   return group;
 }
 
 template <class Extent>
 HWY_INLINE void Store(Extent extent, const Group<Extent>& group, float* p) {
-  const D d;
-  if constexpr (Extent::kPart) {
-    HWY_ALIGN float tail[hn::MaxLanes(d)];
-    hn::Store(group[0], d, tail);
-    std::memcpy(p, tail, extent.size * sizeof(float));
-  } else {
-    for (size_t k = 0; k < Extent::kVectors; ++k) hn::StoreU(group[k], d, p + k * hn::Lanes(d));
-  }
+  for (size_t k = 0; k < Extent::kVectors; ++k) StoreOne(extent, group[k], p, k);
+}
+
+// Between the vectors of a loop that is full: without it the compiler takes the loads of the next
+// ones in front, runs out of registers and can no longer make them part of the arithmetic.
+HWY_INLINE void EndVector() {
+  asm volatile("" :::);
 }
 
 // step(extent, i) for groups of K vectors from i on, then single ones. Rows are taken by value
@@ -94,6 +110,33 @@ HWY_INLINE void Fetch(Extent, const float* p) {
     __builtin_prefetch(p + k, kWrite);
 }
 
+// A coefficient of a row.
+template <bool kEach>
+struct Coefficient {
+  const float* data;
+  V value;
+
+  HWY_INLINE explicit Coefficient(const float* p) : data(p), value(hn::Set(D(), *p)) {}
+  template <class Extent>
+  HWY_INLINE auto at(Extent extent, size_t i) const {
+    if constexpr (kEach) {
+      return Load(extent, data + i);
+    } else {
+      return Same{value};
+    }
+  }
+  template <class Extent>
+  HWY_INLINE V at(Extent extent, size_t i, size_t k) const {
+    if constexpr (kEach) {
+      return LoadOne(extent, data + i, k);
+    } else {
+      return value;
+    }
+  }
+};
+
+constexpr size_t kSumBlock = 2048;
+
 using Sum = Group<Whole<4>>;
 
 HWY_INLINE double Total(const Sum& sum) {
@@ -107,7 +150,7 @@ HWY_INLINE Sum NoSum() {
   return sum;
 }
 
-}  // namespace groups
+}  // namespace norm
 }  // namespace bnns::impl::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -6,10 +6,10 @@
 namespace bnns::impl::normalization {
 namespace {
 
-// body(set, end) for the sets of a grain.
+// body(set, end) for the sets of a grain of at least so many elements.
 template <class Body>
-void for_grains(const SetPlan& plan, size_t threads, const Body& body) {
-  const size_t grain = div_up(kGrain, plan.set_size());
+void for_grains(const SetPlan& plan, size_t threads, size_t elements, const Body& body) {
+  const size_t grain = div_up(elements, plan.set_size());
   parallel_for(threads, div_up(plan.sets, grain),
                [&](size_t g, size_t) { body(g * grain, std::min(plan.sets, (g + 1) * grain)); });
 }
@@ -20,7 +20,7 @@ template <class Body>
 void for_sets(const SetPlan& plan, size_t threads, const Body& body) {
   constexpr size_t kTogether = 2048;
   const size_t most = std::max<size_t>(1, kTogether / plan.set_size());
-  for_grains(plan, threads, [&](size_t first, size_t end) {
+  for_grains(plan, threads, kGrain, [&](size_t first, size_t end) {
     for (size_t set = first; set < end; set += most) body(set, std::min(end, set + most));
   });
 }
@@ -169,7 +169,7 @@ void forward_sets(const ForwardPass& p) {
   const SetPlan plan = plan_sets(p.problem, p.batch);
   const size_t threads = p.useful_threads(2), pieces = plan.pieces();
   if (by_element(p.problem) && pieces == 1 && p.xy.lines && !p.known && !p.has_other_activation()) {
-    return for_grains(plan, threads,
+    return for_grains(plan, threads, 4 * kGrain,
                       [&](size_t first, size_t end) { normalize_rows(p, plan, first, end); });
   }
   if (!splits(plan, threads)) {

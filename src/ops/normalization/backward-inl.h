@@ -1,0 +1,167 @@
+// Sums and maps of gradients, see kernels.h.
+
+#if defined(OPENBNNS_OPS_NORMALIZATION_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPENBNNS_OPS_NORMALIZATION_BACKWARD_INL_H_
+#undef OPENBNNS_OPS_NORMALIZATION_BACKWARD_INL_H_
+#else
+#define OPENBNNS_OPS_NORMALIZATION_BACKWARD_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "ops/normalization/groups-inl.h"
+#include "ops/normalization/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace norm {
+
+template <bool kRectify, class Extent>
+HWY_INLINE Group<Extent> Slope(Extent extent, const GradientRow& r, size_t i) {
+  auto g = Load(extent, r.dy + i);
+  if constexpr (kRectify) {
+    const auto y = Load(extent, r.y + i);
+    for (size_t k = 0; k < extent.kVectors; ++k)
+      g[k] = hn::IfThenElseZero(hn::Gt(y[k], hn::Zero(D())), g[k]);
+  }
+  return g;
+}
+
+template <bool kRectify, bool kWeighted>
+HWY_INLINE void SumBlock(const GradientRow r, const float* gamma, double* sums) {
+  Sum sum = NoSum(), products = NoSum();
+  ForGroups<4>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+    if (!kWeighted && r.next != 0) {
+      Fetch<0>(extent, r.dy + i + r.next);
+      Fetch<0>(extent, r.kept + i + r.next);
+      if constexpr (kRectify) Fetch<0>(extent, r.y + i + r.next);
+    }
+    auto g = Slope<kRectify>(extent, r, i);
+    if constexpr (kWeighted) {
+      const auto weight = Load(extent, gamma + i);
+      for (size_t k = 0; k < extent.kVectors; ++k) g[k] = hn::Mul(g[k], weight[k]);
+    }
+    const auto kept = Load(extent, r.kept + i);
+    for (size_t k = 0; k < extent.kVectors; ++k) {
+      sum[k] = hn::Add(sum[k], g[k]);
+      products[k] = hn::MulAdd(g[k], kept[k], products[k]);
+    }
+  });
+  sums[0] += Total(sum);
+  sums[1] += Total(products);
+}
+
+template <bool kRectify, bool kWeighted>
+HWY_INLINE void SumRow(const GradientRow& r, const float* gamma, double* sums) {
+  for (size_t i = 0; i < r.n; i += kSumBlock) {
+    const GradientRow block = {.kept = r.kept + i,
+                               .dy = r.dy + i,
+                               .y = r.y + i,
+                               .n = HWY_MIN(kSumBlock, r.n - i),
+                               .next = r.next};
+    SumBlock<kRectify, kWeighted>(block, kWeighted ? gamma + i : nullptr, sums);
+  }
+}
+
+template <bool kRectify>
+void Sums(const GradientRow& row, double* sums) {
+  SumRow<kRectify, false>(row, nullptr, sums);
+}
+
+template <bool kRectify>
+void WeightedSums(const GradientRow& row, const float* gamma, double* sums) {
+  SumRow<kRectify, true>(row, gamma, sums);
+}
+
+template <bool kRectify>
+void Collect(const GradientRow& rows, float* beta, float* gamma) {
+  const GradientRow r = rows;
+  ForGroups<4>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+    auto sum = Load(extent, beta + i), products = Load(extent, gamma + i);
+    for (size_t row = 0; row < r.rows; ++row) {
+      const size_t at = row * r.step + i;
+      const auto g = Slope<kRectify>(extent, r, at), kept = Load(extent, r.kept + at);
+      for (size_t k = 0; k < extent.kVectors; ++k) {
+        sum[k] = hn::Add(sum[k], g[k]);
+        products[k] = hn::MulAdd(g[k], kept[k], products[k]);
+      }
+    }
+    Store(extent, sum, beta + i);
+    Store(extent, products, gamma + i);
+  });
+}
+
+template <Spread kSpread, bool kRectify, bool kAccumulate, bool kCollect, size_t kRows>
+HWY_INLINE void MapRows(const GradientRow r, const GradientMap map, size_t first) {
+  const Coefficient<kSpread != kNone> factor(map.factor);
+  // By row, unless they differ by element.
+  const size_t own = kSpread == kAll ? 0 : first, next = kSpread == kAll ? 0 : kRows - 1;
+  const Coefficient<kSpread == kAll> slopes[] = {
+      Coefficient<kSpread == kAll>(map.slope + own),
+      Coefficient<kSpread == kAll>(map.slope + own + next)};
+  const Coefficient<kSpread == kAll> shifts[] = {
+      Coefficient<kSpread == kAll>(map.shift + own),
+      Coefficient<kSpread == kAll>(map.shift + own + next)};
+  V scales[2];
+  if constexpr (kSpread != kAll) {
+    scales[0] = hn::Set(D(), map.scale[own]);
+    scales[1] = hn::Set(D(), map.scale[own + next]);
+  }
+  ForGroups<kRows == 1 ? 4 : 2>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+    const auto f = factor.at(extent, i);
+    Group<decltype(extent)> beta, gamma;
+    if constexpr (kCollect) {
+      beta = Load(extent, map.beta_sum + i);
+      gamma = Load(extent, map.gamma_sum + i);
+    }
+    for (size_t row = 0; row < kRows; ++row) {
+      const auto slope = slopes[row].at(extent, i), shift = shifts[row].at(extent, i);
+      const size_t at = (first + row) * r.step + i;
+      if (kSpread == kNone && r.next != 0) Fetch<1>(extent, map.dx + at + r.next);
+      auto g = Slope<kRectify>(extent, r, at);
+      const auto kept = Load(extent, r.kept + at);
+      for (size_t k = 0; k < extent.kVectors; ++k) {
+        if constexpr (kCollect) {
+          beta[k] = hn::Add(beta[k], g[k]);
+          gamma[k] = hn::MulAdd(g[k], kept[k], gamma[k]);
+        }
+        const V rest = hn::MulAdd(kept[k], slope[k], shift[k]);
+        V by = f[k];
+        if constexpr (kSpread != kAll) by = hn::Mul(scales[row], by);
+        g[k] = hn::MulAdd(g[k], by, rest);
+      }
+      if constexpr (kAccumulate) {
+        const auto old = Load(extent, map.dx + at);
+        for (size_t k = 0; k < extent.kVectors; ++k) g[k] = hn::Add(old[k], g[k]);
+      }
+      Store(extent, g, map.dx + at);
+    }
+    if constexpr (kCollect) {
+      Store(extent, beta, map.beta_sum + i);
+      Store(extent, gamma, map.gamma_sum + i);
+    }
+  });
+}
+
+template <Spread kSpread, bool kRectify, bool kAccumulate, bool kCollect>
+HWY_INLINE void MapAll(const GradientRow& rows, const GradientMap& map) {
+  size_t k = 0;
+  if constexpr (kSpread != kNone) {
+    for (; k + 2 <= rows.rows; k += 2)
+      MapRows<kSpread, kRectify, kAccumulate, kCollect, 2>(rows, map, k);
+  }
+  for (; k < rows.rows; ++k) MapRows<kSpread, kRectify, kAccumulate, kCollect, 1>(rows, map, k);
+}
+
+template <Spread kSpread, bool kRectify, bool kAccumulate>
+void Map(const GradientRow& rows, const GradientMap& map) {
+  if constexpr (kSpread == kAffine) {
+    if (map.beta_sum != nullptr) return MapAll<kSpread, kRectify, kAccumulate, true>(rows, map);
+  }
+  MapAll<kSpread, kRectify, kAccumulate, false>(rows, map);
+}
+
+}  // namespace norm
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
