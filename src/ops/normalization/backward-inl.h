@@ -142,22 +142,65 @@ HWY_INLINE void MapRows(const GradientRow r, const GradientMap map, size_t first
   });
 }
 
-template <Spread kSpread, bool kRectify, bool kAccumulate, bool kCollect>
-HWY_INLINE void MapAll(const GradientRow& rows, const GradientMap& map) {
-  size_t k = 0;
-  if constexpr (kSpread != kNone) {
-    for (; k + 2 <= rows.rows; k += 2)
-      MapRows<kSpread, kRectify, kAccumulate, kCollect, 2>(rows, map, k);
-  }
-  for (; k < rows.rows; ++k) MapRows<kSpread, kRectify, kAccumulate, kCollect, 1>(rows, map, k);
-}
-
 template <Spread kSpread, bool kRectify, bool kAccumulate>
 void Map(const GradientRow& rows, const GradientMap& map) {
-  if constexpr (kSpread == kAffine) {
-    if (map.beta_sum != nullptr) return MapAll<kSpread, kRectify, kAccumulate, true>(rows, map);
+  size_t k = 0;
+  if constexpr (kSpread == kAll) {
+    for (; k + 2 <= rows.rows; k += 2)
+      MapRows<kSpread, kRectify, kAccumulate, false, 2>(rows, map, k);
   }
-  MapAll<kSpread, kRectify, kAccumulate, false>(rows, map);
+  if constexpr (kSpread == kAffine) {
+    if (map.beta_sum != nullptr)
+      return MapRows<kSpread, kRectify, kAccumulate, true, 1>(rows, map, 0);
+  }
+  for (; k < rows.rows; ++k) MapRows<kSpread, kRectify, kAccumulate, false, 1>(rows, map, k);
+}
+
+// Two rows at a time, which share the loads of gamma, and the loads and stores of the sums.
+template <bool kRectify, bool kAccumulate, bool kCollect>
+HWY_INLINE void MapEach(const GradientSets s) {
+  const double share = 1 / static_cast<double>(s.n);
+  for (size_t k = 0; k < s.rows; k += 2) {
+    const size_t rows = HWY_MIN(s.rows - k, size_t{2}), first = k * s.step;
+    float scale[2], slope[2], shift[2];
+    for (size_t j = 0; j < rows; ++j) {
+      const size_t at = first + j * s.step;
+      double sums[2] = {};
+      SumRow<kRectify, true>({.kept = s.kept + at, .dy = s.dy + at, .y = s.y + at, .n = s.n},
+                             s.gamma, sums);
+      const double r = s.inverse[(k + j) * s.inverse_step];
+      scale[j] = static_cast<float>(r);
+      slope[j] = static_cast<float>(-r * (sums[1] * share));
+      shift[j] = static_cast<float>(-r * (sums[0] * share));
+    }
+    const GradientRow row = {.kept = s.kept + first,
+                             .dy = s.dy + first,
+                             .y = s.y + first,
+                             .n = s.n,
+                             .rows = rows,
+                             .step = s.step};
+    const GradientMap map = {.dx = s.dx + first,
+                             .scale = scale,
+                             .factor = s.gamma,
+                             .slope = slope,
+                             .shift = shift,
+                             .beta_sum = s.beta_sum,
+                             .gamma_sum = s.gamma_sum};
+    if (rows == 2) {
+      MapRows<kAffine, kRectify, kAccumulate, kCollect, 2>(row, map, 0);
+    } else {
+      MapRows<kAffine, kRectify, kAccumulate, kCollect, 1>(row, map, 0);
+    }
+  }
+}
+
+template <bool kRectify, bool kAccumulate>
+void MapSets(const GradientSets& sets) {
+  if (sets.beta_sum != nullptr) {
+    MapEach<kRectify, kAccumulate, true>(sets);
+  } else {
+    MapEach<kRectify, kAccumulate, false>(sets);
+  }
 }
 
 }  // namespace norm

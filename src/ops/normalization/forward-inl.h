@@ -110,6 +110,14 @@ inline void Flush(float* HWY_RESTRICT sum, double* HWY_RESTRICT to, size_t n) {
   }
 }
 
+inline void Join(const float* HWY_RESTRICT sums, size_t count, size_t step, double* HWY_RESTRICT to,
+                 size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] = double{sums[i]};
+  for (size_t k = 1; k < count; ++k) {
+    for (size_t i = 0; i < n; ++i) to[i] += double{sums[k * step + i]};
+  }
+}
+
 // ---- Maps ----
 
 // (x - mean) inverse - low, with the sign that lets the load of x be part of the subtraction.

@@ -21,6 +21,7 @@ const NormalizationKernels* NormalizationTable() {
       .add = AddRows,
       .deviations = Deviations,
       .flush = Flush,
+      .join = Join,
       .normalize = {{Normalize<kNone, false>, Normalize<kNone, true>},
                     {Normalize<kAffine, false>, Normalize<kAffine, true>},
                     {Normalize<kAll, false>, Normalize<kAll, true>}},
@@ -33,7 +34,9 @@ const NormalizationKernels* NormalizationTable() {
               {{Map<kAffine, false, false>, Map<kAffine, false, true>},
                {Map<kAffine, true, false>, Map<kAffine, true, true>}},
               {{Map<kAll, false, false>, Map<kAll, false, true>},
-               {Map<kAll, true, false>, Map<kAll, true, true>}}}};
+               {Map<kAll, true, false>, Map<kAll, true, true>}}},
+      .map_sets = {{MapSets<false, false>, MapSets<false, true>},
+                   {MapSets<true, false>, MapSets<true, true>}}};
   return &kTable;
 }
 

@@ -85,11 +85,23 @@ struct GradientRow {
 
 // dx = or += scale factor g + slope kept + shift; and, with kAffine, where the sums are not NULL,
 // beta_sum[i] += g, gamma_sum[i] += g kept. Several rows with kAll, which share their coefficients
-// and take no scale, and with kAffine, where row k takes scale[k], slope[k] and shift[k].
+// and take no scale.
 struct GradientMap {
   float* dx;
   const float *scale, *factor, *slope, *shift;
   float *beta_sum = nullptr, *gamma_sum = nullptr;
+};
+
+// Rows that are sets of their own, with a gamma per element: their sums, then the above. Rows and
+// their inverses lie some steps apart.
+struct GradientSets {
+  const float *kept, *dy, *y;
+  float* dx;
+  size_t n, rows, step;
+  const float* gamma;
+  const double* inverse;
+  size_t inverse_step;
+  float *beta_sum, *gamma_sum;  // NULL: not wanted
 };
 
 struct NormalizationKernels {
@@ -101,6 +113,8 @@ struct NormalizationKernels {
                      float* squares, size_t n);
   // to[i] += sum[i], sum[i] = 0
   void (*flush)(float* sum, double* to, size_t n);
+  // to[i] = sum over all k < count of sums[k * step + i]
+  void (*join)(const float* sums, size_t count, size_t step, double* to, size_t n);
   // By spread and rectifier.
   void (*normalize[kSpreads][2])(const NormalizeRow& row);
   // By rectifier.
@@ -114,6 +128,8 @@ struct NormalizationKernels {
   void (*collect[2])(const GradientRow& rows, float* beta, float* gamma);
   // By spread, rectifier and whether to accumulate.
   void (*map[kSpreads][2][2])(const GradientRow& row, const GradientMap& map);
+  // By rectifier and whether to accumulate.
+  void (*map_sets[2][2])(const GradientSets& sets);
 };
 const NormalizationKernels* normalization_kernels();
 

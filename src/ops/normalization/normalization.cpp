@@ -141,9 +141,9 @@ void NormalizationOp::prepare(Scratch& s, size_t batch, bool backward) const {
     grow(memory_, s.sums, 2 * parts * count);
     grow(memory_, s.affine_sums, 2 * channels);
   } else if (by_element(problem_) && count <= kSmallSample) {
-    const size_t grains = plan_samples(batch, count).parts;
-    grow(memory_, s.affine_sums, 2 * grains * count);
-    grow(memory_, s.blocks, 2 * grains * count);
+    const SamplePlan samples = plan_samples(batch, count);
+    grow(memory_, s.affine_sums, 2 * count);
+    grow(memory_, s.blocks, samples.blocks * samples.step);
   } else {
     grow(memory_, s.sums, 2 * pieces);
     grow(memory_, s.affine_sums, 2 * working_size(problem_));

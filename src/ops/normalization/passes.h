@@ -29,8 +29,6 @@ constexpr double kNanoseconds = 0.4;  // an element of one pass
 // Columns of a block, and parts of the batch at most, in sums over columns.
 constexpr size_t kColumns = 256;
 constexpr size_t kMaxParts = 16;
-// Partial sums over samples at most.
-constexpr size_t kMaxSampleGrains = 32;
 
 inline bool by_column(const NormalizationProblem& p) {
   return p.kind == NormalizationKind::kBatch && p.plane() < kSmallPlane;
@@ -90,10 +88,17 @@ inline PartPlan plan_parts(size_t batch) {
   return {.rows = rows, .parts = div_up(batch, rows)};
 }
 
-// Samples per partial sum of the gradients of gamma and beta: enough to pay for joining it.
-inline PartPlan plan_samples(size_t batch, size_t count) {
-  const size_t rows = std::max({div_up(batch, kMaxSampleGrains), div_up(kGrain, count), kFlush});
-  return {.rows = rows, .parts = div_up(batch, rows)};
+// Gradients of gamma and beta where samples are small: a float sum of each element over kFlush
+// samples. Those of beta lie `apart` from those of gamma, the next ones `step` behind.
+struct SamplePlan {
+  size_t grain;  // samples
+  size_t blocks, apart, step;
+};
+inline SamplePlan plan_samples(size_t batch, size_t count) {
+  return {.grain = div_up(div_up(kGrain, count), kFlush) * kFlush,
+          .blocks = div_up(batch, kFlush),
+          .apart = count,
+          .step = 2 * count};
 }
 
 struct Pass {

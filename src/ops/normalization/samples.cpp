@@ -19,9 +19,8 @@ struct Collector {
     std::fill_n(beta, n, 0.0);
     std::fill_n(gamma, n, 0.0);
   }
-  void end_samples(size_t n_samples) {
-    samples += n_samples;
-    if (samples % kFlush == 0) flush();
+  void end_sample() {
+    if (++samples % kFlush == 0) flush();
   }
   void flush() {
     kernels.flush(block_beta, beta, n);
@@ -29,16 +28,19 @@ struct Collector {
   }
 };
 
-// Rows that are mapped in one call, and what GradientMap takes of each.
-constexpr size_t kTogether = 2;
+// What GradientMap takes of a row.
 struct RowCoefficients {
-  float scale[kTogether], slope[kTogether], shift[kTogether];
+  float scale, slope, shift;
 
-  void set(size_t k, double r, double mean_h, double mean_hk) {
-    scale[k] = static_cast<float>(r);
-    slope[k] = static_cast<float>(-r * mean_hk);
-    shift[k] = static_cast<float>(-r * mean_h);
-  }
+  RowCoefficients(double r, double mean_h, double mean_hk)
+      : scale(static_cast<float>(r)),
+        slope(static_cast<float>(-r * mean_hk)),
+        shift(static_cast<float>(-r * mean_h)) {}
+};
+
+// Where the gradients of beta and gamma of some elements are added up; NULL: not wanted.
+struct AffineSums {
+  float *beta, *gamma;
 };
 
 // Adds sum of h and h k over elements [first, first + n), which lie in one row.
@@ -49,76 +51,92 @@ void add_row_sums(const BackwardPass& p, size_t first, size_t n, double* sums) {
   });
 }
 
-// Maps and collects elements [first, first + n) of one row, and those of the next samples where
-// there are coefficients for several; column: of the first in the collector.
+// Maps and collects elements [first, first + n) of one row.
 void finish_stretch(const BackwardPass& p, size_t first, size_t n, const RowCoefficients& c,
-                    size_t samples, Collector& collector, size_t column) {
-  const size_t count = p.problem.count();
-  const float* gamma = p.gamma + first % count;
+                    const AffineSums& sums) {
+  const float* gamma = p.gamma + first % p.problem.count();
   const auto map = p.kernels.map[kAffine][p.rectifies()][p.accumulate];
   const auto collect = p.kernels.collect[p.rectifies()];
-  const auto finish = [&](GradientRow row, float* dx, size_t offset) {
-    float* beta = p.wants_affine ? collector.block_beta + column + offset : nullptr;
-    float* sums = p.wants_affine ? collector.block_gamma + column + offset : nullptr;
-    row.rows = samples;
-    row.step = count;
-    if (dx == nullptr) return collect(row, beta, sums);
+  const auto finish = [&](const GradientRow& row, float* dx, size_t offset) {
+    float* beta_sum = p.wants_affine ? sums.beta + offset : nullptr;
+    float* gamma_sum = p.wants_affine ? sums.gamma + offset : nullptr;
+    if (dx == nullptr) return collect(row, beta_sum, gamma_sum);
     map(row, {.dx = dx,
-              .scale = c.scale,
+              .scale = &c.scale,
               .factor = gamma + offset,
-              .slope = c.slope,
-              .shift = c.shift,
-              .beta_sum = beta,
-              .gamma_sum = sums});
+              .slope = &c.slope,
+              .shift = &c.shift,
+              .beta_sum = beta_sum,
+              .gamma_sum = gamma_sum});
   };
   p.wants_dx ? for_gradient<true>(p, first, n, finish) : for_gradient<false>(p, first, n, finish);
 }
 
+// Gradients of the rows of [sample, sample + samples), added up in `sums`.
+void finish_samples(const BackwardPass& p, size_t sample, size_t samples, const AffineSums& sums) {
+  const size_t count = p.problem.count(), row = p.problem.row;
+  const double share = 1 / static_cast<double>(row);
+  for (size_t k = sample; k < sample + samples; ++k) {
+    for (size_t at = 0; at < count; at += row) {
+      const size_t first = k * count + at;
+      double h[2] = {};
+      add_row_sums(p, first, row, h);
+      const RowCoefficients c(p.inverse[first / row], h[0] * share, h[1] * share);
+      finish_stretch(p, first, row, c, {.beta = sums.beta + at, .gamma = sums.gamma + at});
+    }
+  }
+}
+
+// The same of contiguous tensors, in one call for all that share their gamma.
+void finish_lines(const BackwardPass& p, size_t sample, size_t samples, const AffineSums& sums) {
+  const size_t count = p.problem.count(), row = p.problem.row;
+  const auto data = [&](size_t operand) {
+    return static_cast<float*>(p.map.list[operand].view.data) + sample * count;
+  };
+  for (size_t at = 0; at < count; at += row) {
+    p.kernels.map_sets[p.rectifies()][p.accumulate](
+        {.kept = p.kept + sample * count + at,
+         .dy = data(0) + at,
+         .y = data(1) + at,
+         .dx = data(2) + at,
+         .n = row,
+         .rows = samples,
+         .step = count,
+         .gamma = p.gamma + at,
+         .inverse = p.inverse + (sample * count + at) / row,
+         .inverse_step = count / row,
+         .beta_sum = p.wants_affine ? sums.beta + at : nullptr,
+         .gamma_sum = p.wants_affine ? sums.gamma + at : nullptr});
+  }
+}
+
 }  // namespace
 
-// A grain is some samples, with partial sums of its own.
 void backward_samples(const BackwardPass& p) {
-  const size_t count = p.problem.count(), row = p.problem.row;
-  const PartPlan plan = plan_samples(p.batch, count);
-  const size_t threads = p.useful_threads(2);
-  const double share = 1 / static_cast<double>(row);
-  const bool in_place = p.map.lines && !p.has_other_activation();
-  const size_t most = in_place ? kTogether : 1;
-  parallel_for(threads, plan.parts, [&](size_t part, size_t) {
-    Collector collector = {.kernels = p.kernels,
-                           .block_beta = p.blocks + 2 * part * count,
-                           .block_gamma = p.blocks + (2 * part + 1) * count,
-                           .beta = p.affine_sums + 2 * part * count,
-                           .gamma = p.affine_sums + (2 * part + 1) * count,
-                           .n = count};
-    if (p.wants_affine) collector.clear();
-    const size_t end = std::min(p.batch, (part + 1) * plan.rows);
-    for (size_t sample = part * plan.rows; sample < end; sample += most) {
-      const size_t samples = std::min(most, end - sample);
-      for (size_t at = 0; at < count; at += row) {
-        const size_t first = sample * count + at;
-        double sums[kTogether][2] = {};
-        for (size_t k = 0; k < samples; ++k) add_row_sums(p, first + k * count, row, sums[k]);
-        RowCoefficients c;
-        for (size_t k = 0; k < samples; ++k)
-          c.set(k, p.inverse[(first + k * count) / row], sums[k][0] * share, sums[k][1] * share);
-        finish_stretch(p, first, row, c, samples, collector, at);
+  const size_t count = p.problem.count(), threads = p.useful_threads(2);
+  const SamplePlan plan = plan_samples(p.batch, count);
+  const bool lines = p.wants_dx && p.map.lines && !p.has_other_activation();
+  parallel_for(threads, div_up(p.batch, plan.grain), [&](size_t g, size_t) {
+    const size_t end = std::min(p.batch, (g + 1) * plan.grain);
+    for (size_t sample = g * plan.grain; sample < end; sample += kFlush) {
+      float* beta = p.blocks + sample / kFlush * plan.step;
+      const AffineSums sums = {.beta = beta, .gamma = beta + plan.apart};
+      if (p.wants_affine) {
+        std::fill_n(sums.beta, count, 0.0f);
+        std::fill_n(sums.gamma, count, 0.0f);
       }
-      if (p.wants_affine) collector.end_samples(samples);
+      const auto finish = lines ? finish_lines : finish_samples;
+      finish(p, sample, std::min(kFlush, end - sample), sums);
     }
-    if (p.wants_affine) collector.flush();
   });
   if (!p.wants_affine) return;
-  const size_t blocks = div_up(2 * count, kColumns);
-  parallel_for(useful_threads(threads, static_cast<double>(plan.parts * count)), blocks,
-               [&](size_t block, size_t) {
-                 const size_t first = block * kColumns, n = std::min(kColumns, 2 * count - first);
-                 double* to = p.affine_sums + first;
-                 for (size_t part = 1; part < plan.parts; ++part) {
-                   const double* from = to + 2 * part * count;
-                   for (size_t i = 0; i < n; ++i) to[i] += from[i];
-                 }
-               });
+  const double work = static_cast<double>(2 * plan.blocks * count);
+  parallel_for(useful_threads(threads, work), div_up(count, kColumns), [&](size_t block, size_t) {
+    const size_t first = block * kColumns, n = std::min(kColumns, count - first);
+    for (size_t k = 0; k < 2; ++k)
+      p.kernels.join(p.blocks + k * plan.apart + first, plan.blocks, plan.step,
+                     p.affine_sums + k * count + first, n);
+  });
 }
 
 // Sums of rows by pieces first; then a grain is a block of columns in all samples.
@@ -159,12 +177,12 @@ void backward_large_samples(const BackwardPass& p) {
       for (size_t at = first; at < first + n;) {
         const size_t stretch = std::min(first + n, (at / row + 1) * row) - at;
         const size_t set = (sample * count + at) / row;
-        RowCoefficients c;
-        c.set(0, p.inverse[set], p.mean_h[set], p.mean_hk[set]);
-        finish_stretch(p, sample * count + at, stretch, c, 1, collector, at - first);
+        const RowCoefficients c(p.inverse[set], p.mean_h[set], p.mean_hk[set]);
+        finish_stretch(p, sample * count + at, stretch, c,
+                       {.beta = block_sums[0] + at - first, .gamma = block_sums[1] + at - first});
         at += stretch;
       }
-      collector.end_samples(1);
+      collector.end_sample();
     }
     collector.flush();
   });
