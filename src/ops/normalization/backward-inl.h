@@ -26,50 +26,56 @@ HWY_INLINE Group<Extent> Slope(Extent extent, const GradientRow& r, size_t i) {
   return g;
 }
 
-template <bool kRectify, bool kWeighted>
-HWY_INLINE void SumBlock(const GradientRow r, const float* gamma, double* sums) {
+template <bool kRectify, bool kWeighted, bool kStore>
+HWY_INLINE void SumBlock(const GradientRow r, const float* gamma, float* slope, double* sums) {
   Sum sum = NoSum(), products = NoSum();
   ForGroups<4>(r.n, [&](auto extent, size_t i) HWY_ATTR {
     if (!kWeighted && r.next != 0) {
       Fetch<0>(extent, r.dy + i + r.next);
       Fetch<0>(extent, r.kept + i + r.next);
       if constexpr (kRectify) Fetch<0>(extent, r.y + i + r.next);
+      if constexpr (kStore) Fetch<1>(extent, slope + i + r.next);
     }
     auto g = Slope<kRectify>(extent, r, i);
-    if constexpr (kWeighted) {
-      const auto weight = Load(extent, gamma + i);
-      for (size_t k = 0; k < extent.kVectors; ++k) g[k] = hn::Mul(g[k], weight[k]);
-    }
-    const auto kept = Load(extent, r.kept + i);
     for (size_t k = 0; k < extent.kVectors; ++k) {
+      if constexpr (kWeighted) g[k] = hn::Mul(g[k], LoadOne(extent, gamma + i, k));
       sum[k] = hn::Add(sum[k], g[k]);
-      products[k] = hn::MulAdd(g[k], kept[k], products[k]);
+      products[k] = hn::MulAdd(g[k], LoadOne(extent, r.kept + i, k), products[k]);
     }
+    if constexpr (kStore) Store(extent, g, slope + i);
   });
   sums[0] += Total(sum);
   sums[1] += Total(products);
 }
 
-template <bool kRectify, bool kWeighted>
-HWY_INLINE void SumRow(const GradientRow& r, const float* gamma, double* sums) {
+template <bool kRectify, bool kWeighted, bool kStore>
+HWY_INLINE void SumRow(const GradientRow& r, const float* gamma, float* slope, double* sums) {
   for (size_t i = 0; i < r.n; i += kSumBlock) {
+    // Of a long row only the start is fetched beforehand: all of it, for up to four tensors, would
+    // not stay in the first-level cache.
+    const bool fetches = r.next != 0 && r.n - i <= kSumBlock;
     const GradientRow block = {.kept = r.kept + i,
                                .dy = r.dy + i,
                                .y = r.y + i,
                                .n = HWY_MIN(kSumBlock, r.n - i),
-                               .next = r.next};
-    SumBlock<kRectify, kWeighted>(block, kWeighted ? gamma + i : nullptr, sums);
+                               .next = fetches ? r.next - static_cast<ptrdiff_t>(i) : 0};
+    SumBlock<kRectify, kWeighted, kStore>(block, kWeighted ? gamma + i : nullptr,
+                                          kStore ? slope + i : nullptr, sums);
   }
 }
 
 template <bool kRectify>
-void Sums(const GradientRow& row, double* sums) {
-  SumRow<kRectify, false>(row, nullptr, sums);
+void Sums(const GradientRow& row, float* slope, double* sums) {
+  if (slope != nullptr) {
+    SumRow<kRectify, false, true>(row, nullptr, slope, sums);
+  } else {
+    SumRow<kRectify, false, false>(row, nullptr, nullptr, sums);
+  }
 }
 
 template <bool kRectify>
 void WeightedSums(const GradientRow& row, const float* gamma, double* sums) {
-  SumRow<kRectify, true>(row, gamma, sums);
+  SumRow<kRectify, true, false>(row, gamma, nullptr, sums);
 }
 
 template <bool kRectify>
@@ -166,8 +172,8 @@ HWY_INLINE void MapEach(const GradientSets s) {
     for (size_t j = 0; j < rows; ++j) {
       const size_t at = first + j * s.step;
       double sums[2] = {};
-      SumRow<kRectify, true>({.kept = s.kept + at, .dy = s.dy + at, .y = s.y + at, .n = s.n},
-                             s.gamma, sums);
+      SumRow<kRectify, true, false>({.kept = s.kept + at, .dy = s.dy + at, .y = s.y + at, .n = s.n},
+                                    s.gamma, nullptr, sums);
       const double r = s.inverse[(k + j) * s.inverse_step];
       scale[j] = static_cast<float>(r);
       slope[j] = static_cast<float>(-r * (sums[1] * share));

@@ -120,8 +120,8 @@ struct NormalizationKernels {
   // By rectifier.
   void (*normalize_sets[2])(const NormalizeSets& sets);
 
-  // By rectifier: sums[0] += sum of g, sums[1] += sum of g kept.
-  void (*sums[2])(const GradientRow& row, double* sums);
+  // By rectifier: sums[0] += sum of g, sums[1] += sum of g kept; g to `slope`, unless that is NULL.
+  void (*sums[2])(const GradientRow& row, float* slope, double* sums);
   // The same of gamma g.
   void (*weighted_sums[2])(const GradientRow& row, const float* gamma, double* sums);
   // Of some rows: beta[i] += g, gamma[i] += g kept.

@@ -91,15 +91,22 @@ void normalize_rows(const ForwardPass& p, const SetPlan& plan, size_t set, size_
 
 // ---- Gradients with one gamma per stretch ----
 
+// Whether the sums leave g in dx, so that the map need not make it of dy and y again.
+bool leaves_slope(const BackwardPass& p) {
+  return p.rectifies() && p.wants_dx && !p.accumulate && p.map.lines;
+}
+
 void piece_sums(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
   double* sums = p.sums + 2 * (set * plan.pieces() + piece);
   sums[0] = sums[1] = 0;
   const ptrdiff_t next = p.slope.lines ? plan.next(set, piece) : 0;
-  for_gradient<false>(p, plan.first(set, piece), plan.size(piece),
-                      [&](GradientRow row, float*, size_t) {
-                        row.next = next;
-                        p.kernels.sums[p.rectifies()](row, sums);
-                      });
+  const auto kernel = p.kernels.sums[p.rectifies()];
+  const auto add = [&](GradientRow row, float* slope, size_t) {
+    row.next = next;
+    kernel(row, slope, sums);
+  };
+  const size_t first = plan.first(set, piece), n = plan.size(piece);
+  leaves_slope(p) ? for_gradient<true>(p, first, n, add) : for_gradient<false>(p, first, n, add);
 }
 
 size_t channel_of(const BackwardPass& p, const SetPlan& plan, size_t set, size_t piece) {
@@ -123,11 +130,13 @@ void map_piece(const BackwardPass& p, const SetPlan& plan, size_t set, size_t pi
   const float factor = p.gamma[channel_of(p, plan, set, piece)];
   const auto scale = static_cast<float>(r), slope = static_cast<float>(-r * p.mean_hk[set]);
   const auto shift = static_cast<float>(-r * p.mean_h[set]);
-  const ptrdiff_t next = p.map.lines ? plan.next(set, piece) : 0;
-  const auto kernel = p.kernels.map[kNone][p.rectifies()][p.accumulate];
+  const bool has_slope = leaves_slope(p);
+  const ptrdiff_t next = p.map.lines && !has_slope ? plan.next(set, piece) : 0;
+  const auto kernel = p.kernels.map[kNone][p.rectifies() && !has_slope][p.accumulate];
   for_gradient<true>(
       p, plan.first(set, piece), plan.size(piece), [&](GradientRow row, float* dx, size_t) {
         row.next = next;
+        if (has_slope) row.dy = dx;
         kernel(row,
                {.dx = dx, .scale = &scale, .factor = &factor, .slope = &slope, .shift = &shift});
       });
