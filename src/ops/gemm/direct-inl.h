@@ -70,8 +70,8 @@ HWY_INLINE hn::Vec<hn::Full128<float>> SumFour(V a, V b, V c, V e) {
 }
 #endif
 
-// One vector of each of kM rows of A and kN rows of B.
-template <size_t kM, size_t kN>
+// One vector of each of kM rows of A and kN rows of B; kFirst: the sums begin with it.
+template <size_t kM, size_t kN, bool kFirst = false>
 HWY_INLINE void DotStep(const GemmDirect& p, const float* a, const float* b, size_t i,
                         V (&sums)[kM * kN]) {
   const D d;
@@ -82,37 +82,110 @@ HWY_INLINE void DotStep(const GemmDirect& p, const float* a, const float* b, siz
   for (size_t x = 0; x < kM; ++x) {
     const V left = hn::LoadU(d, a + x * p.a_row + i);
     HWY_UNROLL(4)
-    for (size_t y = 0; y < kN; ++y)
-      sums[x * kN + y] = hn::MulAdd(left, column[y], sums[x * kN + y]);
+    for (size_t y = 0; y < kN; ++y) {
+      V& sum = sums[x * kN + y];
+      sum = kFirst ? hn::Mul(left, column[y]) : hn::MulAdd(left, column[y], sum);
+    }
+  }
+}
+
+// kU chains for each sum, side by side along K.
+template <size_t kM, size_t kN, size_t kU>
+HWY_INLINE void DotLeaf(const GemmDirect& p, const float* a, const float* b, size_t i,
+                        V (&total)[kM * kN]) {
+  const size_t lanes = hn::Lanes(D());
+  V sums[kU][kM * kN];
+  HWY_UNROLL(2)
+  for (size_t u = 0; u < kU; ++u) DotStep<kM, kN, true>(p, a, b, i + u * lanes, sums[u]);
+  HWY_UNROLL(4)
+  for (size_t step = 1; step < kGemmShortChain; ++step) {
+    HWY_UNROLL(2)
+    for (size_t u = 0; u < kU; ++u) DotStep<kM, kN>(p, a, b, i + (step * kU + u) * lanes, sums[u]);
+  }
+  HWY_UNROLL(12)
+  for (size_t t = 0; t < kM * kN; ++t) {
+    total[t] = sums[0][t];
+    for (size_t u = 1; u < kU; ++u) total[t] = hn::Add(total[t], sums[u][t]);
+  }
+}
+
+// The last leaf, up to K.
+template <size_t kM, size_t kN, size_t kU>
+HWY_INLINE size_t DotLastLeaf(const GemmDirect& p, const float* a, const float* b, size_t i,
+                              V (&total)[kM * kN]) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  V sums[kU][kM * kN];
+  for (auto& u : sums)
+    for (V& sum : u) sum = hn::Zero(d);
+  for (; i + kU * lanes <= p.k; i += kU * lanes)
+    for (size_t u = 0; u < kU; ++u) DotStep<kM, kN>(p, a, b, i + u * lanes, sums[u]);
+  for (; i + lanes <= p.k; i += lanes) DotStep<kM, kN>(p, a, b, i, sums[0]);
+  for (size_t t = 0; t < kM * kN; ++t) {
+    total[t] = sums[0][t];
+    for (size_t u = 1; u < kU; ++u) total[t] = hn::Add(total[t], sums[u][t]);
+  }
+  return i;
+}
+
+// kLeaves leaves as a tree.
+template <size_t kM, size_t kN, size_t kU, size_t kLeaves>
+HWY_INLINE void DotTree(const GemmDirect& p, const float* a, const float* b, size_t i,
+                        V (&total)[kM * kN]) {
+  if constexpr (kLeaves == 1) {
+    DotLeaf<kM, kN, kU>(p, a, b, i, total);
+  } else {
+    constexpr size_t kHalf = kLeaves / 2;
+    V right[kM * kN];
+    DotTree<kM, kN, kU, kHalf>(p, a, b, i, total);
+    DotTree<kM, kN, kU, kHalf>(p, a, b, i + kHalf * kGemmShortChain * kU * hn::Lanes(D()), right);
+    HWY_UNROLL(12)
+    for (size_t t = 0; t < kM * kN; ++t) total[t] = hn::Add(total[t], right[t]);
   }
 }
 
 // The whole vectors of K; kU chains for each sum hide the latency of the FMA. Returns their end.
+// Leaves are joined in groups first, where they fit in registers.
 template <size_t kM, size_t kN, size_t kU>
 HWY_INLINE size_t DotVectors(const GemmDirect& p, const float* a, const float* b,
                              V (&total)[kM * kN]) {
-  const D d;
-  const size_t lanes = hn::Lanes(d), leaf = kGemmShortChain * kU * lanes;
-  SumTree<kM * kN, 40> tree;
-  V sums[kU][kM * kN];
+  constexpr size_t kGroup = kM == 1 ? 2 : 1;
+  const size_t leaf = kGemmShortChain * kU * hn::Lanes(D());
+  SumTree<kM * kN, 40> groups;
+  SumTree<kM * kN, 3> leaves;
   size_t i = 0;
-  for (bool more = true; more;) {
-    for (auto& u : sums)
-      for (V& sum : u) sum = hn::Zero(d);
-    more = i + leaf < p.k;
-    const size_t end = more ? i + leaf : p.k;
-    for (; i + kU * lanes <= end; i += kU * lanes)
-      for (size_t u = 0; u < kU; ++u) DotStep<kM, kN>(p, a, b, i + u * lanes, sums[u]);
-    for (; i + lanes <= end; i += lanes) DotStep<kM, kN>(p, a, b, i, sums[0]);
-    for (size_t t = 0; t < kM * kN; ++t) {
-      total[t] = sums[0][t];
-      for (size_t u = 1; u < kU; ++u) total[t] = hn::Add(total[t], sums[u][t]);
-    }
-    if (more) tree.Push(total);
+  for (; i + kGroup * leaf < p.k; i += kGroup * leaf) {
+    DotTree<kM, kN, kU, kGroup>(p, a, b, i, total);
+    groups.Push(total);
   }
-  tree.Finish(total);
+  for (; i + leaf < p.k; i += leaf) {
+    DotLeaf<kM, kN, kU>(p, a, b, i, total);
+    leaves.Push(total);
+  }
+  i = DotLastLeaf<kM, kN, kU>(p, a, b, i, total);
+  leaves.Finish(total);
+  groups.Finish(total);
   return i;
 }
+
+// What is behind the whole vectors of K, from i on.
+HWY_INLINE float DotTail(const float* a, const float* b, size_t i, size_t k) {
+  float sum = 0;
+  for (; i < k; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// The four results of a row of A, from the sums of its vectors.
+HWY_INLINE hn::Vec<hn::Full128<float>> DotFour(const GemmDirect& p, const float* a, const float* b,
+                                               size_t i, const V* total) {
+  const auto sum = SumFour(total[0], total[1], total[2], total[3]);
+  if (i == p.k) return sum;
+  float rest[4];
+  for (size_t y = 0; y < 4; ++y) rest[y] = DotTail(a, b + y * p.b_row, i, p.k);
+  return hn::Add(sum, hn::LoadU(hn::Full128<float>(), rest));
+}
+#endif
 
 template <size_t kM, size_t kN, size_t kU>
 HWY_INLINE void DotTile(const GemmDirect& p, const GemmTarget& c, size_t m, size_t n) {
@@ -120,25 +193,17 @@ HWY_INLINE void DotTile(const GemmDirect& p, const GemmTarget& c, size_t m, size
   V total[kM * kN];
   const size_t i = DotVectors<kM, kN, kU>(p, a, b, total);
   for (size_t x = 0; x < kM; ++x) {
-    const auto tail = [&](size_t y) {
-      float sum = 0;
-      for (size_t t = i; t < p.k; ++t) sum += a[x * p.a_row + t] * b[y * p.b_row + t];
-      return sum;
-    };
+    const float* row = a + x * p.a_row;
 #if HWY_TARGET != HWY_SCALAR
     if constexpr (kN == 4) {
-      const hn::Full128<float> four;
-      auto sum = SumFour(total[x * 4], total[x * 4 + 1], total[x * 4 + 2], total[x * 4 + 3]);
-      if (i < p.k) {
-        const float rest[4] = {tail(0), tail(1), tail(2), tail(3)};
-        sum = hn::Add(sum, hn::LoadU(four, rest));
-      }
-      PutVector(four, c, m + x, n, sum);
+      PutVector(hn::Full128<float>(), c, m + x, n, DotFour(p, row, b, i, total + x * kN));
       continue;
     }
 #endif
-    for (size_t y = 0; y < kN; ++y)
-      PutOne(c, m + x, n + y, hn::GetLane(hn::SumOfLanes(D(), total[x * kN + y])) + tail(y));
+    for (size_t y = 0; y < kN; ++y) {
+      const float sum = hn::GetLane(hn::SumOfLanes(D(), total[x * kN + y]));
+      PutOne(c, m + x, n + y, sum + DotTail(row, b + y * p.b_row, i, p.k));
+    }
   }
 }
 
@@ -149,6 +214,38 @@ HWY_INLINE void DotRows(const GemmDirect& p, const GemmTarget& c, size_t m, size
   for (; n < n1; ++n) DotTile<kM, 1, 2>(p, c, m, n);
 }
 
+// One row of A times long rows of B: a matter of reading B. Each of the four places that are read
+// goes on where it ended, because the rows of a tile lie kApart apart: 5 to 10 % faster than rows
+// side by side. Returns the end of the columns done.
+HWY_INLINE size_t DotLongRows(const GemmDirect& p, const GemmTarget& c, size_t m, size_t n0,
+                              size_t n1) {
+#if HWY_TARGET == HWY_SCALAR
+  return n0;
+#else
+  constexpr size_t kLong = 256, kApart = 16;
+  if (p.k < kLong) return n0;
+  const hn::Full128<float> four;
+  const float* a = p.a + m * p.a_row;
+  GemmDirect far = p;
+  size_t n = n0;
+  for (size_t apart; (apart = std::min(kApart, (n1 - n) / 4)) != 0; n += 4 * apart) {
+    far.b_row = apart * p.b_row;
+    float results[4 * kApart];
+    for (size_t k = 0; k < apart; ++k) {
+      const float* b = p.b + (n + k) * p.b_row;
+      V total[4];
+      const size_t i = DotVectors<1, 4, 2>(far, a, b, total);
+      float each[4];
+      hn::StoreU(DotFour(far, a, b, i, total), four, each);
+      for (size_t y = 0; y < 4; ++y) results[y * apart + k] = each[y];
+    }
+    for (size_t k = 0; k < 4 * apart; k += 4)
+      PutVector(four, c, m, n + k, hn::LoadU(four, results + k));
+  }
+  return n;
+#endif
+}
+
 HWY_INLINE void Dot(const GemmDirect& given, const GemmTarget& target, size_t m0, size_t m1,
                     size_t n0, size_t n1) {
   // Copies, which stores to C cannot change: their fields stay in registers.
@@ -156,7 +253,7 @@ HWY_INLINE void Dot(const GemmDirect& given, const GemmTarget& target, size_t m0
   const GemmTarget c = target;
   size_t m = m0;
   for (; m + 3 <= m1; m += 3) DotRows<3, 4, 1>(p, c, m, n0, n1);
-  for (; m < m1; ++m) DotRows<1, 4, 2>(p, c, m, n0, n1);
+  for (; m < m1; ++m) DotRows<1, 4, 2>(p, c, m, DotLongRows(p, c, m, n0, n1), n1);
 }
 
 // Sums of the columns of one vector in double: there is nothing to gain from float here, the
