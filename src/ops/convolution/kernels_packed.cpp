@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "ops/convolution/columns-inl.h"
-#include "ops/convolution/keep-inl.h"
+#include "ops/keep-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "ops/convolution/keep-inl.h"
+#include "ops/keep-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -16,6 +16,7 @@
 
 #include "ops/gemm/kernels.h"
 #include "ops/gemm/tree-inl.h"
+#include "ops/keep-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
@@ -60,16 +61,6 @@ template <size_t kCount>
 HWY_INLINE void Zeros(V (&sums)[kCount]) {
   HWY_UNROLL(24)
   for (size_t i = 0; i < kCount; ++i) sums[i] = hn::Zero(D());
-}
-
-// Says that a factor is still needed: the compiler likes to put sums in the registers of factors
-// that are not, and the sums of a loop then wander between registers and end on the stack.
-HWY_INLINE void Keep(V factor) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-  asm volatile("" : : "v"(factor.raw));
-#else
-  (void)factor;
-#endif
 }
 
 // Products of one step added to the sums. What follows does not move into the step: loads that come
