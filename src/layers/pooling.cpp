@@ -53,7 +53,7 @@ class PoolingFilter final : public Filter {
   PoolingIndices read_indices(const void* data, BNNSDataType type, size_t stride,
                               size_t batch) const;
   View index_view(const PoolingIndices& indices) const;
-  void require_inside(PoolingIndices& indices, size_t batch) const;
+  [[noreturn]] void fail_outside() const;
   void check_trainable(const PoolingBackwardArgs& args, bool want_x) const;
   PoolingOp::Gradients read_gradients(const PoolingBackwardArgs& args, bool want_x,
                                       bool want_b) const;
@@ -101,11 +101,7 @@ View PoolingFilter::index_view(const PoolingIndices& indices) const {
   return view;
 }
 
-void PoolingFilter::require_inside(PoolingIndices& indices, size_t batch) const {
-  if (indices.data == nullptr) return;
-  const PoolingIndexRange range = op_.range_of_indices(batch, indices);
-  indices.in_strips = range == PoolingIndexRange::kStrip;
-  if (range != PoolingIndexRange::kOutside) return;
+void PoolingFilter::fail_outside() const {
   const Descriptor& cells = un_max() ? parameters_.out : parameters_.in;
   fail("indices has one that is not below ", parameters_.problem.cells(), ", the elements of a ",
        "plane of ", describe(cells), "; all must be inside");
@@ -122,7 +118,7 @@ void PoolingFilter::apply_pooling(const PoolingForwardArgs& args) {
   require_batch(in, a.batch, a.in_stride, "in_stride");
   require_batch(out, a.batch, a.out_stride, "out_stride");
   require(!un_max() || args.indices != nullptr, "indices is NULL; UnMax needs them");
-  PoolingIndices indices =
+  const PoolingIndices indices =
       read_indices(args.indices, args.indices_type, args.indices_stride, a.batch);
   const Range written = range_of(out, a.out, a.batch, a.out_stride);
   const Range read = range_of(in, a.in, a.batch, a.in_stride);
@@ -142,7 +138,7 @@ void PoolingFilter::apply_pooling(const PoolingForwardArgs& args) {
                     "indices");
     }
   }
-  if (un_max()) require_inside(indices, a.batch);
+  if (un_max() && !op_.are_inside(a.batch, indices)) fail_outside();
   const bool random = parameters_.activation->kind == ActivationClass::kRandom ||
                       parameters_.activation->function == BNNSActivationFunctionGumbelMax;
   const uint64_t stream = random ? stream_.fetch_add(1, std::memory_order_relaxed) : uint64_t{0};
@@ -243,15 +239,14 @@ void PoolingFilter::apply_pooling_backward(const PoolingBackwardArgs& args) {
   if (!want_x && !want_b) return;
   check_trainable(args, want_x);
   if (a.batch == 0) return;
-  PoolingOp::Gradients gradients = read_gradients(args, want_x, want_b);
+  const PoolingOp::Gradients gradients = read_gradients(args, want_x, want_b);
   check_overlaps(a.batch, gradients);
-  require_inside(gradients.indices, a.batch);
-  op_.backward(a.batch, gradients);
+  if (!op_.backward(a.batch, gradients)) fail_outside();
 }
 
 void PoolingFilter::reserve(size_t batch, size_t callers) {
   Filter::reserve(batch, callers);
-  op_.reserve(callers);
+  op_.reserve(batch, callers);
 }
 
 }  // namespace

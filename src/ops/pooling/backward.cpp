@@ -23,16 +23,28 @@ PoolingOp::Sizes PoolingOp::backward_sizes(bool dx_direct) const {
   return sizes;
 }
 
-void PoolingOp::backward(size_t batch, const Gradients& p) {
+bool PoolingOp::backward(size_t batch, const Gradients& p) {
   BackwardCall call = {.in = in_planes(problem_.in, p.in.data, batch, p.in.stride),
                        .out = out_planes(problem_.out, p.out.data, batch, p.out.stride),
                        .dy = out_planes(p.dy, p.dy.data, batch, p.dy_stride),
                        .dx = {},
                        .wants_dx = p.dx.data != nullptr,
                        .accumulate = p.dx_accumulate,
-                       .indices = p.indices};
+                       .indices = p.indices,
+                       .ranges = nullptr,
+                       .offsets = nullptr,
+                       .origins = {}};
   if (call.wants_dx) call.dx = in_planes(p.dx, p.dx.data, batch, p.dx_stride);
+  LeasePool<Scratch>::Lease scratch = scratch_.take();
   const size_t channels = problem_.channels, planes = batch * channels;
+  if (problem_.kind == PoolingKind::kMax && call.wants_dx) {
+    prepare_offsets(*scratch, planes);
+    call.ranges = scratch->ranges.data();
+    if (!call.accumulate && call.dx.direct() &&
+        (call.indices.data == nullptr || window_view().stride[0] == 1))
+      call.offsets = scratch->offsets.data();
+    call.origins = {scratch->origin_cells.data(), scratch->origin_columns.data()};
+  }
   const bool wants_db = p.db.data != nullptr;
   const size_t grain = wants_db ? batch : planes_of_grain();
   const size_t grains = div_up(planes, grain);
@@ -40,11 +52,12 @@ void PoolingOp::backward(size_t batch, const Gradients& p) {
   const bool fills = averages_ && call.wants_dx && !wants_db && !call.accumulate &&
                      call.dx.packed() && call.dy.direct() && problem_.activation.is_identity();
   const Sizes sizes = backward_sizes(call.dx.direct());
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
   prepare(*scratch, sizes, workers);
+  if (call.indices.data != nullptr && !check_indices(batch, call)) return false;
+  const bool scatters = problem_.kind == PoolingKind::kMax && call.indices.data != nullptr;
   parallel_for(workers, grains, [&](size_t g, size_t worker) {
     const Work work = work_of(*scratch, sizes, worker);
-    fill_constants(sizes, work);
+    if (!scatters) fill_constants(sizes, work);
     double sum = 0;
     const size_t count = std::min(grain, planes - g * grain);
     if (fills) return spread_planes(call, g * grain, g * grain + count);
@@ -54,7 +67,7 @@ void PoolingOp::backward(size_t batch, const Gradients& p) {
     }
     if (wants_db) scratch->channels[g] = static_cast<float>(sum);
   });
-  if (!wants_db) return;
+  if (!wants_db) return true;
   const View db = collapsed(p.db);
   float old[256];
   for (size_t c = 0; p.db_accumulate && c < channels; c += std::size(old)) {
@@ -63,6 +76,7 @@ void PoolingOp::backward(size_t batch, const Gradients& p) {
     run_.alpha->add(old, scratch->channels.data() + c, n);
   }
   write_values(*run_.convert, db, 0, channels, scratch->channels.data());
+  return true;
 }
 
 void PoolingOp::backward_plane(const BackwardCall& call, size_t plane, const Work& work,
@@ -109,36 +123,46 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
                              const Work& work) const {
   const size_t n = problem_.x.windows, height = problem_.y.windows;
   const PoolingIndices& indices = call.indices;
-  if (indices.data != nullptr && window_view().stride[0] == 1) {
-    const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
-    if (indices.type == BNNSDataTypeUInt64) {
-      return scatter(
-          call, plane, g, work,
-          PoolingPlane<const uint64_t>{static_cast<const uint64_t*>(indices.data) + offset, row});
-    }
-    return scatter(
-        call, plane, g, work,
-        PoolingPlane<const uint32_t>{static_cast<const uint32_t*>(indices.data) + offset, row});
-  }
-  if (indices.data != nullptr) {
-    read_index(indices, plane, work.index);
-  } else {
+  const PoolingPlane<const uint32_t> found = {reinterpret_cast<const uint32_t*>(work.index), n};
+  uint16_t* offsets = call.offsets == nullptr ? nullptr : call.offsets + plane * problem_.windows();
+  if (indices.data == nullptr) {
     const Plane x = call.in.read(*run_.convert, plane, work.x);
     for (size_t j = 0; j < height; j += rows_at_once_) {
       max_rows(x, j, std::min(rows_at_once_, height - j), 0, work, {work.y, n}, work.index + j * n);
     }
+    if (offsets == nullptr || !encode(found, call.origins, offsets))
+      return scatter(call, plane, g, work, found, true);
+    return spread_max(offsets, g, call.dx.at(plane));
   }
-  scatter(call, plane, g, work,
-          PoolingPlane<const uint32_t>{reinterpret_cast<const uint32_t*>(work.index), n});
+  if (call.ranges[plane] == PoolingIndexRange::kWindow)
+    return spread_max(offsets, g, call.dx.at(plane));
+  const bool in_strips = call.ranges[plane] == PoolingIndexRange::kStrip;
+  const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
+  if (window_view().stride[0] != 1) {
+    read_index(indices, plane, work.index);
+    scatter(call, plane, g, work, found, in_strips);
+  } else if (indices.type == BNNSDataTypeUInt64) {
+    const auto* from = static_cast<const uint64_t*>(indices.data) + offset;
+    scatter(call, plane, g, work, PoolingPlane<const uint64_t>{from, row}, in_strips);
+  } else {
+    const auto* from = static_cast<const uint32_t*>(indices.data) + offset;
+    scatter(call, plane, g, work, PoolingPlane<const uint32_t>{from, row}, in_strips);
+  }
+}
+
+void PoolingOp::spread_max(const uint16_t* offsets, const Plane& g, const Plane& dx) const {
+  const PlaneAxes axes = {.x = problem_.x, .y = problem_.y};
+  const PoolingPlane<const float> from = {g.data, g.row};
+  if (windows_2x2_) return offset_kernels_->spread_2x2(offsets, from, axes, {dx.data, dx.row});
+  offset_3x3_->spread(axes, offsets, from, {dx.data, dx.row});
 }
 
 // dx[index] += g. Rows of cells are cleared just before the windows that reach them: the clearing
 // of a whole plane would be waited for.
 template <class T>
 void PoolingOp::scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
-                        const PoolingPlane<const T>& index) const {
-  if (!call.accumulate && call.dx.direct() && spread_max(index, g, call.dx.at(plane))) return;
-  const bool direct = call.dx.packed(), in_strips = call.indices.in_strips;
+                        const PoolingPlane<const T>& index, bool in_strips) const {
+  const bool direct = call.dx.packed();
   float* dx = direct ? call.dx.at(plane).data : work.dx;
   const size_t height = problem_.y.windows, rows = in_strips ? rows_of_strip() : height;
   size_t cleared = direct && call.accumulate ? problem_.cells() : 0;
@@ -170,21 +194,6 @@ void PoolingOp::scatter_row(size_t j, const T* cells, const float* g, float* dx)
     dx[cells[i + 3 * step]] += g[i + 3 * step];
   }
   for (size_t i = 4 * step; i < n; ++i) dx[cells[i]] += g[i];
-}
-
-// Windows that have a kernel of their own. False if there is none, or if a window's index is
-// outside it, which only the client's indices can be; then nothing is settled.
-template <class T>
-bool PoolingOp::spread_max(const PoolingPlane<const T>& index, const Plane& g,
-                           const Plane& dx) const {
-  const PoolingAxis& y = problem_.y;
-  if (!windows_2x2_ || y.stride != 2 || y.pad != 0 || 2 * y.windows > y.cells) return false;
-  const PlaneAxes axes = {.x = problem_.x, .y = y};
-  if constexpr (sizeof(T) == sizeof(uint64_t)) {
-    return backward_kernels_->spread_2x2_64(index, {g.data, g.row}, axes, {dx.data, dx.row});
-  } else {
-    return backward_kernels_->spread_2x2_32(index, {g.data, g.row}, axes, {dx.data, dx.row});
-  }
 }
 
 // ---- Average, L2Norm ----
@@ -302,13 +311,16 @@ void PoolingOp::un_max_backward(const BackwardCall& call, size_t plane, const Pl
   call.dx.write(run_, plane, work.dx, call.accumulate);
 }
 
-void PoolingOp::reserve(size_t callers) {
+void PoolingOp::reserve(size_t batch, size_t callers) {
   const Sizes forward = forward_sizes(in_planes(problem_.in, nullptr, 1, 0).direct(),
                                       out_planes(problem_.out, nullptr, 1, 0).direct());
   const Sizes backward = backward_sizes(false);
   scratch_.reserve(callers, [&](Scratch& s) {
     prepare(s, forward, threads_);
-    if (problem_.in.is_float()) prepare(s, backward, threads_);  // others have no gradient
+    if (!problem_.in.is_float()) return;  // others have no gradient
+    prepare(s, backward, threads_);
+    if (problem_.kind == PoolingKind::kMax)
+      prepare_offsets(s, checked_mul(batch, problem_.channels, "working memory"));
   });
 }
 

@@ -19,6 +19,10 @@ struct PoolingOp::BackwardCall {
   Planes in, out, dy, dx;
   bool wants_dx, accumulate;
   PoolingIndices indices;  // data NULL: found again from in
+  // Of all planes. offsets NULL: they have none.
+  PoolingIndexRange* ranges;
+  uint16_t* offsets;
+  PoolingOrigins origins;
 };
 
 inline bool along_rows(const ActivationRow& row) {

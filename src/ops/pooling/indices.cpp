@@ -1,13 +1,18 @@
 // The client's indices of pooling.h: written, read, and checked before anything is written.
 #include "core/checked.h"
 #include "core/parallel.h"
-#include "ops/pooling/pooling.h"
+#include "ops/pooling/calls.h"
 
 namespace bnns::impl {
 namespace {
 
 // Windows of a strip: enough to pay for a call of a kernel.
 constexpr size_t kStrip = 128;
+
+// Whether the last window has a tap behind the last cell.
+size_t hangs_over(const PoolingAxis& axis) {
+  return axis.stride * (axis.windows - 1) + axis.taps > axis.pad + axis.cells ? 1 : 0;
+}
 
 }  // namespace
 
@@ -84,17 +89,12 @@ size_t PoolingOp::cells_reached(size_t end) const {
   return reach > y.pad ? std::min(reach - y.pad, y.cells) * problem_.x.cells : 0;
 }
 
-PoolingIndexRange PoolingOp::range_of_indices(size_t batch, const PoolingIndices& indices) const {
-  if (problem_.kind == PoolingKind::kMax && are_below(batch, indices, true))
-    return PoolingIndexRange::kStrip;
-  return are_below(batch, indices, false) ? PoolingIndexRange::kPlane : PoolingIndexRange::kOutside;
-}
+// ---- Checks ----
 
-// Whether all indices are inside the plane, or the cells of their strip.
-bool PoolingOp::are_below(size_t batch, const PoolingIndices& indices, bool strips) const {
+// Whether the indices of a plane are inside it, or inside the cells of their strips.
+bool PoolingOp::are_below(const PoolingIndices& indices, size_t plane, bool strips) const {
   const View& view = window_view();
-  const size_t planes = batch * problem_.channels, height = problem_.y.windows;
-  const size_t n = problem_.x.windows, step = view.stride[0];
+  const size_t n = problem_.x.windows, height = problem_.y.windows, step = view.stride[0];
   const bool packed = step == 1 && view.stride[1] == view.extent[0];
   const bool narrow = indices.type == BNNSDataTypeUInt32;
   const auto inside = [&](const auto* line, size_t count, size_t limit) {
@@ -110,28 +110,105 @@ bool PoolingOp::are_below(size_t batch, const PoolingIndices& indices, bool stri
                   : backward_kernels_->all_below_64(line64, count, limit);
   };
   const size_t rows = strips ? rows_of_strip() : height;
-  const auto check_plane = [&](size_t plane) {
-    const size_t offset = index_offset(indices, plane, 0);
-    bool all = true;
-    for (size_t first = 0; first < height; first += rows) {
-      const size_t end = std::min(first + rows, height), limit = cells_reached(end);
-      // The rows in one line, where they are.
-      const size_t lines = packed ? 1 : end - first;
-      for (size_t k = 0; k < lines; ++k)
-        all &= check(offset + (first + k) * view.stride[1], (end - first) / lines * n, limit);
-    }
-    return all;
-  };
-  std::atomic<bool> all{true};
-  const size_t grain = std::max<size_t>(1, 8192 / problem_.windows());
+  const size_t offset = index_offset(indices, plane, 0);
+  bool all = true;
+  for (size_t first = 0; first < height; first += rows) {
+    const size_t end = std::min(first + rows, height), limit = cells_reached(end);
+    // The rows in one line, where they are.
+    const size_t lines = packed ? 1 : end - first;
+    for (size_t k = 0; k < lines; ++k)
+      all &= check(offset + (first + k) * view.stride[1], (end - first) / lines * n, limit);
+  }
+  return all;
+}
+
+// check(plane) for all of a call, in the grains of the passes that read what it leaves in caches.
+template <class Check>
+bool PoolingOp::all_planes(size_t batch, const Check& check) const {
+  const size_t planes = batch * problem_.channels, grain = planes_of_grain();
   const size_t threads =
       useful_threads(threads_, 0.3 * static_cast<double>(planes * problem_.windows()));
+  std::atomic<bool> all{true};
   parallel_for(threads, div_up(planes, grain), [&](size_t g, size_t) {
     const size_t end = std::min(planes, (g + 1) * grain);
     for (size_t plane = g * grain; plane < end; ++plane)
-      if (!check_plane(plane)) all.store(false, std::memory_order_relaxed);
+      if (!check(plane)) all.store(false, std::memory_order_relaxed);
   });
   return all.load(std::memory_order_relaxed);
 }
+
+bool PoolingOp::are_inside(size_t batch, const PoolingIndices& indices) const {
+  return all_planes(batch, [&](size_t plane) { return are_below(indices, plane, false); });
+}
+
+bool PoolingOp::check_indices(size_t batch, const BackwardCall& call) const {
+  if (call.ranges == nullptr) return are_inside(batch, call.indices);
+  return all_planes(batch, [&](size_t plane) {
+    call.ranges[plane] = range_of(call, plane);
+    return call.ranges[plane] != PoolingIndexRange::kOutside;
+  });
+}
+
+PoolingIndexRange PoolingOp::range_of(const BackwardCall& call, size_t plane) const {
+  const PoolingIndices& indices = call.indices;
+  const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
+  const auto encoded = [&]<class T>(const T* data) {
+    return encode(PoolingPlane<const T>{data + offset, row}, call.origins,
+                  call.offsets + plane * problem_.windows());
+  };
+  if (call.offsets != nullptr &&
+      (indices.type == BNNSDataTypeUInt64 ? encoded(static_cast<const uint64_t*>(indices.data))
+                                          : encoded(static_cast<const uint32_t*>(indices.data))))
+    return PoolingIndexRange::kWindow;
+  if (are_below(indices, plane, true)) return PoolingIndexRange::kStrip;
+  return are_below(indices, plane, false) ? PoolingIndexRange::kPlane : PoolingIndexRange::kOutside;
+}
+
+// ---- Offsets ----
+
+void PoolingOp::prepare_offsets(Scratch& scratch, size_t planes) const {
+  const PoolingAxis &x = problem_.x, &y = problem_.y;
+  const size_t n = x.windows, windows = problem_.windows();
+  const size_t all = checked_mul(planes, windows, "working memory");
+  if (scratch.ranges.size() < planes) scratch.ranges = Array<PoolingIndexRange>(memory_, planes);
+  if (!has_offsets_) return;
+  if (scratch.offsets.size() < all) scratch.offsets = Array<uint16_t>(memory_, all);
+  if (scratch.origin_columns) return;
+  scratch.origin_cells = Array<uint32_t>(memory_, windows);
+  scratch.origin_columns = Array<uint16_t>(memory_, windows);
+  for (size_t k = 0; k < windows; ++k) {
+    const size_t row = k / n * y.stride - y.pad;  // wraps around before the first one
+    scratch.origin_cells[k] = static_cast<uint32_t>(row * x.cells + k % n * x.stride - x.pad);
+    const size_t before = k % n == 0 ? x.pad : 0, behind = k % n == n - 1 ? hangs_over(x) : 0;
+    scratch.origin_columns[k] = static_cast<uint16_t>(before - behind);
+  }
+}
+
+// The offsets of a plane. False if an index is outside its window.
+template <class T>
+bool PoolingOp::encode(const PoolingPlane<const T>& index, const PoolingOrigins& origins,
+                       uint16_t* offsets) const {
+  const size_t n = problem_.x.windows, height = problem_.y.windows, taps = problem_.y.taps;
+  // Rows of windows that are inside as a whole are in one line, where they are.
+  const size_t whole = height - hangs_over(problem_.y);
+  bool all = true;
+  for (size_t j = 0, count; j < height; j += count) {
+    count = j < whole && index.row == n ? whole - j : 1;
+    const PoolingReach reach = {
+        .width = problem_.x.cells, .columns = problem_.x.taps, .rows = j < whole ? taps : taps - 1};
+    const PoolingOrigins from = {origins.cell + j * n, origins.column + j * n};
+    if constexpr (sizeof(T) == sizeof(uint64_t)) {
+      all &= offset_kernels_->encode_64(index.data + j * index.row, from, count * n, reach,
+                                        offsets + j * n);
+    } else {
+      all &= offset_kernels_->encode_32(index.data + j * index.row, from, count * n, reach,
+                                        offsets + j * n);
+    }
+  }
+  return all;
+}
+
+template bool PoolingOp::encode(const PoolingPlane<const uint32_t>&, const PoolingOrigins&,
+                                uint16_t*) const;
 
 }  // namespace bnns::impl

@@ -113,14 +113,6 @@ struct Pooling3x3Kernels {
 const Pooling3x3Kernels* pooling_3x3_kernels();
 
 struct PoolingBackwardKernels {
-  // Gradients of 2 x 2 windows at a stride of 2, from the first cell on: g goes to the cell of its
-  // index, the others of a window get 0. False if an index is outside its window.
-  bool (*spread_2x2_32)(const PoolingPlane<const uint32_t>& index,
-                        const PoolingPlane<const float>& g, const PlaneAxes& axes,
-                        const PoolingPlane<float>& dx);
-  bool (*spread_2x2_64)(const PoolingPlane<const uint64_t>& index,
-                        const PoolingPlane<const float>& g, const PlaneAxes& axes,
-                        const PoolingPlane<float>& dx);
   // q[i] = g[i] / (divisor[i] * factor), 0 where that is division by 0.
   void (*divide)(const float* g, const float* divisor, float factor, size_t n, float* q);
   // row[x] = sum over the taps t of q((x + pad - t * dilation) / stride) where that is a whole
@@ -151,5 +143,52 @@ struct Pooling3x3BackwardKernels {
                   const float* divisor, bool accumulate, const PoolingPlane<float>& dx);
 };
 const Pooling3x3BackwardKernels* pooling_3x3_backward_kernels();
+
+// The offset of an index is its distance from the first cell of its window: row * width + column.
+// Planes whose indices have one are of this width at most, so that 16 bits and a sign are enough.
+constexpr size_t kWidestOffset = 8192;
+
+inline bool have_offsets(const PoolingAxis& x, const PoolingAxis& y) {
+  const auto is_2by2 = [](const PoolingAxis& axis) {
+    return axis.taps == 2 && axis.stride == 2 && axis.dilation == 1 && axis.pad == 0 &&
+           2 * axis.windows <= axis.cells;
+  };
+  if (x.cells < x.taps || x.cells > kWidestOffset) return false;
+  return (is_2by2(x) && is_2by2(y)) || (is_3by2(x) && is_3by2(y));
+}
+
+// Of windows, from left to right and downwards.
+struct PoolingOrigins {
+  const uint32_t* cell;    // the first one, modulo 2^32
+  const uint16_t* column;  // its first column inside the plane; of those without the last one, -1
+};
+
+// The cells of windows that are inside a plane: 2 columns of 2, or 3 columns of 2 or 3.
+struct PoolingReach {
+  size_t width;  // of the plane
+  size_t columns, rows;
+};
+
+struct PoolingOffsetKernels {
+  // offsets[i] = index[i] - origins.cell[i]. False if an index is outside its window, or outside
+  // the plane.
+  bool (*encode_32)(const uint32_t* index, const PoolingOrigins& origins, size_t n,
+                    const PoolingReach& reach, uint16_t* offsets);
+  bool (*encode_64)(const uint64_t* index, const PoolingOrigins& origins, size_t n,
+                    const PoolingReach& reach, uint16_t* offsets);
+  // Gradients of 2 x 2 windows at a stride of 2, from the first cell on, with packed offsets: g
+  // goes to the cell of its index, the others get 0.
+  void (*spread_2x2)(const uint16_t* offsets, const PoolingPlane<const float>& g,
+                     const PlaneAxes& axes, const PoolingPlane<float>& dx);
+};
+const PoolingOffsetKernels* pooling_offset_kernels();
+
+// For planes that are is_3by2 in width and height.
+struct Pooling3x3OffsetKernels {
+  // dx = the sum over those g whose index is the cell; offsets are packed.
+  void (*spread)(const PlaneAxes& axes, const uint16_t* offsets, const PoolingPlane<const float>& g,
+                 const PoolingPlane<float>& dx);
+};
+const Pooling3x3OffsetKernels* pooling_3x3_offset_kernels();
 
 }  // namespace bnns::impl

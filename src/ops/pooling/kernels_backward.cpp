@@ -13,117 +13,7 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
-using DI = hn::RebindToSigned<D>;
 using V = hn::Vec<D>;
-using VI = hn::Vec<DI>;
-
-// ---- Maximum ----
-
-#if HWY_TARGET == HWY_SCALAR
-
-HWY_INLINE size_t WindowsAtOnce() {
-  return 1;
-}
-
-// A row of windows, cell being the first one's upper left. Each with its index inside adds -1.
-template <class T>
-HWY_INLINE void Spread2x2Row(const T* index, const float* g, size_t n, int32_t cell,
-                             int32_t cell_step, float* top, float* bottom, VI& found) {
-  for (size_t i = 0; i < 2 * n; ++i) {
-    const auto at = static_cast<T>(cell) + i, below = at + static_cast<T>(cell_step);
-    const bool is_top = index[i / 2] == at, is_bottom = index[i / 2] == below;
-    top[i] = is_top ? g[i / 2] : 0;
-    bottom[i] = is_bottom ? g[i / 2] : 0;
-    found = hn::Sub(found, hn::Set(DI(), is_top || is_bottom ? 1 : 0));
-  }
-}
-
-#else
-
-using DW = hn::Repartition<uint64_t, D>;  // a lane per window
-
-// Each value twice, beside itself; of 64 bits the lower half.
-HWY_INLINE VI Twice(const uint64_t* from) {
-  return hn::DupEven(hn::BitCast(DI(), hn::LoadU(DW(), from)));
-}
-HWY_INLINE VI Twice(const uint32_t* from) {
-  const hn::Rebind<uint32_t, DW> half;
-  return hn::DupEven(hn::BitCast(DI(), hn::PromoteTo(DW(), hn::LoadU(half, from))));
-}
-HWY_INLINE V Twice(const float* from) {
-  const hn::Rebind<float, DW> half;
-  const hn::RebindToUnsigned<decltype(half)> bits;
-  const auto wide = hn::PromoteTo(DW(), hn::BitCast(bits, hn::LoadU(half, from)));
-  return hn::DupEven(hn::BitCast(D(), wide));
-}
-
-// -1 where a cell is that of the index.
-HWY_INLINE VI Spread2x2At(VI index, V g, VI cell, VI cell_step, float* top, float* bottom) {
-  const D d;
-  const DI di;
-  const VI upper = hn::VecFromMask(di, hn::Eq(index, cell));
-  const VI lower = hn::VecFromMask(di, hn::Eq(index, hn::Add(cell, cell_step)));
-  hn::StoreU(hn::And(g, hn::BitCast(d, upper)), d, top);
-  hn::StoreU(hn::And(g, hn::BitCast(d, lower)), d, bottom);
-  return hn::Or(upper, lower);
-}
-
-HWY_INLINE size_t WindowsAtOnce() {
-  return hn::Lanes(DW());
-}
-
-// A row of windows, cell being the first one's upper left. Each with its index inside adds -1; so
-// do those done twice, as the last vector overlaps the one before it, and those behind a short row.
-template <class T>
-HWY_INLINE void Spread2x2Row(const T* index, const float* g, size_t n, int32_t cell,
-                             int32_t cell_step, float* top, float* bottom, VI& found) {
-  const DI di;
-  constexpr size_t kMax = hn::MaxLanes(DW());
-  const size_t windows = WindowsAtOnce();
-  const VI step = hn::Set(di, cell_step), cells = hn::Iota(di, cell);
-  if (n < windows) {
-    T cell_tail[kMax] = {};
-    float g_tail[kMax] = {}, rows[2][2 * kMax];
-    std::memcpy(cell_tail, index, n * sizeof(T));
-    std::memcpy(g_tail, g, n * sizeof(float));
-    // The lanes behind the row point into their window.
-    for (size_t i = n; i < windows; ++i) cell_tail[i] = static_cast<T>(cell) + 2 * i;
-    found =
-        hn::Add(found, Spread2x2At(Twice(cell_tail), Twice(g_tail), cells, step, rows[0], rows[1]));
-    std::memcpy(top, rows[0], 2 * n * sizeof(float));
-    std::memcpy(bottom, rows[1], 2 * n * sizeof(float));
-    return;
-  }
-  for (size_t i = 0; i < n; i += windows) {
-    const size_t at = HWY_MIN(i, n - windows);
-    const VI first = hn::Add(cells, hn::Set(di, 2 * static_cast<int32_t>(at)));
-    found = hn::Add(found, Spread2x2At(Twice(index + at), Twice(g + at), first, step, top + 2 * at,
-                                       bottom + 2 * at));
-  }
-}
-
-#endif
-
-// Each cell is in one window at most: everything is written once.
-template <class T>
-bool Spread2x2(const PoolingPlane<const T>& index, const PoolingPlane<const float>& g,
-               const PlaneAxes& axes, const PoolingPlane<float>& dx) {
-  const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
-  const DI di;
-  VI found = hn::Zero(di);
-  for (size_t j = 0; j < height; ++j) {
-    float* top = dx.data + 2 * j * dx.row;
-    float* bottom = top + dx.row;
-    Spread2x2Row(index.data + j * index.row, g.data + j * g.row, n,
-                 static_cast<int32_t>(2 * j * width), static_cast<int32_t>(width), top, bottom,
-                 found);
-    for (size_t i = 2 * n; i < width; ++i) top[i] = bottom[i] = 0;
-  }
-  for (size_t j = 2 * height; j < axes.y.cells; ++j)
-    std::memset(dx.data + j * dx.row, 0, width * sizeof(float));
-  const size_t done = div_up(n, WindowsAtOnce()) * WindowsAtOnce() * height;
-  return hn::GetLane(hn::SumOfLanes(di, found)) == -static_cast<int32_t>(done);
-}
 
 // ---- Sums ----
 
@@ -236,9 +126,7 @@ void Widen(const int32_t* index, size_t n, uint64_t* to) {
 }
 
 const PoolingBackwardKernels* PoolingBackwardTable() {
-  static constexpr PoolingBackwardKernels kTable = {.spread_2x2_32 = Spread2x2<uint32_t>,
-                                                    .spread_2x2_64 = Spread2x2<uint64_t>,
-                                                    .divide = Divide,
+  static constexpr PoolingBackwardKernels kTable = {.divide = Divide,
                                                     .spread_row = SpreadRow,
                                                     .spread_planes = SpreadPlanes,
                                                     .add_rows = AddRows,

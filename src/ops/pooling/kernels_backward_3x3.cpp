@@ -21,23 +21,6 @@ using D = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<D>;
 using V = hn::Vec<D>;
 
-// Pairs that are inside as a whole; and whether one more cell is reached by the last window.
-HWY_INLINE size_t WholePairs(const PoolingAxis& x) {
-  return HWY_MIN(x.windows, x.cells / 2);
-}
-HWY_INLINE bool HasLastCell(const PoolingAxis& x) {
-  const size_t pairs = WholePairs(x);
-  return 2 * pairs < x.cells && (x.pad == 0 || pairs < x.windows);
-}
-
-// What is right of the pairs, and below the windows.
-void ClearBehindPairs(const PlaneAxes& axes, const PoolingPlane<float>& dx) {
-  const size_t width = axes.x.cells, begin = 2 * WholePairs(axes.x);
-  const size_t end = 2 * axes.y.windows + 1 - axes.y.pad;
-  for (size_t j = begin < width ? 0 : end; j < axes.y.cells; ++j)
-    std::fill(dx.data + j * dx.row + (j < end ? begin : 0), dx.data + j * dx.row + width, 0.0f);
-}
-
 struct AverageCall {
   const PlaneAxes& axes;
   bool whole;

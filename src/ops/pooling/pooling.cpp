@@ -53,6 +53,7 @@ PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem&
   windows_3x3_ = is_3by2(x) && is_3by2(y);
   windows_2x2_ = x.taps == 2 && y.taps == 2 && x.stride == 2 && x.dilation == 1 &&
                  y.dilation == 1 && x.pad == 0 && 2 * x.windows <= x.cells;
+  has_offsets_ = problem.kind == PoolingKind::kMax && have_offsets(x, y);
 }
 
 void PoolingOp::own_bias(const View& bias) {

@@ -42,12 +42,12 @@ struct PoolingIndices {
   void* data = nullptr;
   size_t stride = 0;  // between samples, 0: packed
   BNNSDataType type = BNNSDataTypeUInt64;
-  bool in_strips = true;  // their range is kStrip, as of all that are found by the op
 };
 
-// Where indices may point: outside their plane; anywhere inside; or, of Max, no further than the
-// rows of cells that the windows of a strip of some rows reach, as those of a forward pass do.
-enum class PoolingIndexRange { kOutside, kPlane, kStrip };
+// Where the indices of a plane may point: outside it; anywhere inside; or, of Max, as those of a
+// forward pass do: no further than the rows of cells that the windows of a strip of some rows
+// reach; or each into its own window, with offsets that say where.
+enum class PoolingIndexRange : uint8_t { kOutside, kPlane, kStrip, kWindow };
 
 class PoolingOp {
  public:
@@ -77,11 +77,13 @@ class PoolingOp {
     bool db_accumulate;
     PoolingIndices indices;
   };
-  void backward(size_t batch, const Gradients& gradients);
+  // False if an index is outside its plane; then nothing is written.
+  bool backward(size_t batch, const Gradients& gradients);
 
-  PoolingIndexRange range_of_indices(size_t batch, const PoolingIndices& indices) const;
+  // Whether all indices are inside their planes.
+  bool are_inside(size_t batch, const PoolingIndices& indices) const;
 
-  void reserve(size_t callers);
+  void reserve(size_t batch, size_t callers);
 
   bool slope_known() const {
     return slope_from_output(problem_.activation.row(), problem_.activation.parameters());
@@ -108,6 +110,12 @@ class PoolingOp {
   struct Scratch {
     Array<float> floats, channels;
     Array<int32_t> integers;
+    // Of the indices of Max, for all planes of a call: they are checked before anything is written,
+    // and read only once.
+    Array<PoolingIndexRange> ranges;
+    Array<uint16_t> offsets;
+    Array<uint32_t> origin_cells;  // of the windows of a plane
+    Array<uint16_t> origin_columns;
   };
   struct ForwardCall;
   struct BackwardCall;
@@ -118,6 +126,7 @@ class PoolingOp {
   Sizes forward_sizes(bool in_direct, bool out_direct) const;
   Sizes backward_sizes(bool dx_direct) const;
   void prepare(Scratch& scratch, const Sizes& sizes, size_t workers) const;
+  void prepare_offsets(Scratch& scratch, size_t planes) const;
   Work work_of(const Scratch& scratch, const Sizes& sizes, size_t worker) const;
   void fill_constants(const Sizes& sizes, const Work& work) const;
   const float* bias_of(Scratch& scratch) const;
@@ -152,20 +161,26 @@ class PoolingOp {
   size_t index_offset(const PoolingIndices& indices, size_t plane, size_t row) const;
   size_t rows_of_strip() const;
   size_t cells_reached(size_t end) const;
-  bool are_below(size_t batch, const PoolingIndices& indices, bool strips) const;
+  bool are_below(const PoolingIndices& indices, size_t plane, bool strips) const;
+  template <class Check>
+  bool all_planes(size_t batch, const Check& check) const;
+  template <class T>
+  bool encode(const PoolingPlane<const T>& index, const PoolingOrigins& origins,
+              uint16_t* offsets) const;
+  PoolingIndexRange range_of(const BackwardCall& call, size_t plane) const;
+  bool check_indices(size_t batch, const BackwardCall& call) const;
 
   void backward_plane(const BackwardCall& call, size_t plane, const Work& work,
                       double* bias_sum) const;
   Plane gradient_plane(const BackwardCall& call, size_t plane, const Work& work) const;
   double plane_sum(const Plane& g) const;
   void max_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
+  void spread_max(const uint16_t* offsets, const Plane& g, const Plane& dx) const;
   template <class T>
   void scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
-               const PoolingPlane<const T>& index) const;
+               const PoolingPlane<const T>& index, bool in_strips) const;
   template <class T>
   void scatter_row(size_t j, const T* cells, const float* g, float* dx) const;
-  template <class T>
-  bool spread_max(const PoolingPlane<const T>& index, const Plane& g, const Plane& dx) const;
   void spread_planes(const BackwardCall& call, size_t first, size_t end) const;
   void sum_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
   void divide_rows(const Plane& g, const Plane& x, const Work& work) const;
@@ -183,6 +198,8 @@ class PoolingOp {
   const Pooling3x3Kernels* kernels_3x3_ = pooling_3x3_kernels();
   const PoolingBackwardKernels* backward_kernels_ = pooling_backward_kernels();
   const Pooling3x3BackwardKernels* backward_3x3_ = pooling_3x3_backward_kernels();
+  const PoolingOffsetKernels* offset_kernels_ = pooling_offset_kernels();
+  const Pooling3x3OffsetKernels* offset_3x3_ = pooling_3x3_offset_kernels();
   const SoftmaxKernels* sums_ = softmax_kernels();
   ElementRun run_;
   SoftmaxRun softmax_run_;       // inside a grain: one thread
@@ -192,6 +209,7 @@ class PoolingOp {
   bool regular_;                 // padded rows are of reasonable length
   bool windows_3x3_;             // at a stride of 2, as the kernels for them ask
   bool windows_2x2_;             // at a stride of 2, none crossing the left or right edge
+  bool has_offsets_;             // indices inside their windows have them, and a kernel
   bool may_be_empty_;            // some window may have no cell inside
   size_t columns_size_, padded_size_, row_pitch_;  // of one row
   size_t rows_at_once_;                            // of windows

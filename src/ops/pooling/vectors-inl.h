@@ -1,4 +1,6 @@
-// What the pooling kernels share: vectors of neighbouring windows, and incomplete vectors.
+// What the pooling kernels share: vectors of neighbouring windows, incomplete vectors, and the
+// pairs of cells of windows of 3 at a stride of 2. Pair i is 2 i, 2 i + 1: the middle of window i,
+// and the even cell behind it (with a pad of 1) or before it (0).
 
 #if defined(OPENBNNS_OPS_POOLING_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_POOLING_VECTORS_INL_H_
@@ -11,6 +13,7 @@
 
 #include "hwy/highway.h"
 #include "ops/masks.h"
+#include "ops/pooling/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
@@ -67,6 +70,23 @@ HWY_INLINE void ForVectors(D d, size_t n, const At& at) {
     at(i, lanes);
     if (i + lanes == n) return;
   }
+}
+
+// Pairs that are inside as a whole; and whether one more cell is reached by the last window.
+HWY_INLINE size_t WholePairs(const PoolingAxis& x) {
+  return HWY_MIN(x.windows, x.cells / 2);
+}
+HWY_INLINE bool HasLastCell(const PoolingAxis& x) {
+  const size_t pairs = WholePairs(x);
+  return 2 * pairs < x.cells && (x.pad == 0 || pairs < x.windows);
+}
+
+// What is right of the pairs, and below the windows.
+inline void ClearBehindPairs(const PlaneAxes& axes, const PoolingPlane<float>& dx) {
+  const size_t width = axes.x.cells, begin = 2 * WholePairs(axes.x);
+  const size_t end = 2 * axes.y.windows + 1 - axes.y.pad;
+  for (size_t j = begin < width ? 0 : end; j < axes.y.cells; ++j)
+    std::fill(dx.data + j * dx.row + (j < end ? begin : 0), dx.data + j * dx.row + width, 0.0f);
 }
 
 }  // namespace bnns::impl::HWY_NAMESPACE

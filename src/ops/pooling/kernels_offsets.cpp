@@ -1,0 +1,254 @@
+// Offsets of kernels.h: the client's indices in two bytes, found as they are checked; and the
+// gradients of 2 x 2 windows made from them. With offsets, each cell of a plane is written once,
+// and without a branch: what goes to a tap of the windows is their gradient where the offset is
+// that of the tap, else 0.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/pooling/kernels_offsets.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "ops/pooling/kernels.h"
+#include "ops/pooling/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using DI = hn::RebindToSigned<D>;
+using V = hn::Vec<D>;
+using VI = hn::Vec<DI>;
+
+// ---- Indices ----
+
+// With d the distance from the first cell of the window, d - row * width is smallest for the row of
+// the index, where it is the column: for others it is larger, or negative, which is larger still.
+template <size_t kRows>
+HWY_INLINE uint16_t ColumnOf(uint16_t offset, uint16_t width) {
+  const auto second = static_cast<uint16_t>(offset - width);
+  const auto third = static_cast<uint16_t>(second - width);
+  const uint16_t column = HWY_MIN(offset, second);
+  return kRows == 2 ? column : HWY_MIN(column, third);
+}
+
+template <size_t kColumns, size_t kRows, class T>
+bool EncodeFew(const T* index, const PoolingOrigins& origins, size_t n, size_t width,
+               uint16_t* offsets) {
+  bool inside = true;
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t offset = static_cast<uint32_t>(index[i]) - origins.cell[i];
+    offsets[i] = static_cast<uint16_t>(offset);
+    uint16_t column = ColumnOf<kRows>(offsets[i], static_cast<uint16_t>(width));
+    if (kColumns == 3) column = std::max(column, static_cast<uint16_t>(column - origins.column[i]));
+    inside &= index[i] >> 31 == 0 && offset <= 3 * width && column < kColumns;
+  }
+  return inside;
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <size_t kColumns, size_t kRows, class T>
+bool EncodeBy(const T* index, const PoolingOrigins& origins, size_t n, size_t width,
+              uint16_t* offsets) {
+  return EncodeFew<kColumns, kRows>(index, origins, n, width, offsets);
+}
+
+#else
+
+using D16 = hn::Repartition<uint16_t, D>;
+
+// The lower halves, or all; every bit seen goes to `bits`.
+HWY_INLINE VI LoadIndex(const uint64_t* from, hn::Vec<hn::Repartition<uint64_t, D> >& bits) {
+  const hn::Repartition<uint64_t, D> wide;
+  const DI di;
+  const auto a = hn::LoadU(wide, from), b = hn::LoadU(wide, from + hn::Lanes(wide));
+  bits = hn::Or(hn::Or(bits, a), b);
+  return hn::ConcatEven(di, hn::BitCast(di, b), hn::BitCast(di, a));
+}
+HWY_INLINE VI LoadIndex(const uint32_t* from, hn::Vec<hn::RebindToUnsigned<D> >& bits) {
+  const auto index = hn::LoadU(hn::RebindToUnsigned<D>(), from);
+  bits = hn::Or(bits, index);
+  return hn::BitCast(DI(), index);
+}
+
+// Two vectors in half the bits, larger and smaller values being the largest and the smallest ones.
+// A target narrows them by blocks of 128 bits, one of each in turn: that order is undone.
+HWY_INLINE hn::Vec<D16> Narrow(VI a, VI b) {
+  const hn::Repartition<int16_t, D> d16;
+  const hn::Repartition<uint64_t, D> pieces;
+  constexpr int64_t kPieces = hn::MaxLanes(pieces);
+  HWY_ALIGN int64_t from[kPieces];
+  for (int64_t k = 0; k < kPieces; ++k) from[k] = 2 * k % kPieces + 2 * k / kPieces;
+  const auto narrow = hn::BitCast(pieces, hn::ReorderDemote2To(d16, a, b));
+  return hn::BitCast(D16(), hn::TableLookupLanes(narrow, hn::SetTableIndices(pieces, from)));
+}
+
+template <size_t kColumns, size_t kRows, class T>
+bool EncodeBy(const T* index, const PoolingOrigins& origins, size_t n, size_t width,
+              uint16_t* offsets) {
+  const DI di;
+  const D16 d16;
+  const hn::Repartition<T, D> dt;
+  const size_t lanes = hn::Lanes(di), step = 2 * lanes;
+  if (n < step) return EncodeFew<kColumns, kRows>(index, origins, n, width, offsets);
+  const auto rows = hn::Set(d16, static_cast<uint16_t>(width));
+  const auto two_rows = hn::Add(rows, rows), last = hn::Set(d16, kColumns - 1);
+  auto bits = hn::Zero(dt);
+  auto largest = hn::Zero(d16);
+  const auto* cells = reinterpret_cast<const int32_t*>(origins.cell);
+  const uint16_t* columns = origins.column;
+  const auto offset = [&](size_t i) HWY_ATTR __attribute__((always_inline)) {
+    return hn::Sub(LoadIndex(index + i, bits), hn::LoadU(di, cells + i));
+  };
+  const auto at = [&](size_t i) HWY_ATTR __attribute__((always_inline)) {
+    const VI first = offset(i);
+    const auto from = Narrow(first, offset(i + lanes));
+    hn::StoreU(from, d16, offsets + i);
+    auto column = hn::Min(from, hn::Sub(from, rows));
+    if constexpr (kRows == 3) column = hn::Min(column, hn::Sub(from, two_rows));
+    largest = hn::Max(largest, column);
+    if constexpr (kColumns == 3)
+      largest = hn::Max(largest, hn::Sub(column, hn::LoadU(d16, columns + i)));
+  };
+  size_t i = 0;
+  for (; i + 2 * step <= n; i += 2 * step) {
+    at(i);
+    at(i + step);
+  }
+  for (; i < n; i += step) at(HWY_MIN(i, n - step));
+  const auto too_high = hn::And(bits, hn::Set(dt, ~T{0x7fffffff}));
+  return hn::AllTrue(dt, hn::Eq(too_high, hn::Zero(dt))) &&
+         hn::AllTrue(d16, hn::Eq(hn::Max(largest, last), last));
+}
+
+#endif
+
+template <class T>
+bool Encode(const T* index, const PoolingOrigins& origins, size_t n, const PoolingReach& reach,
+            uint16_t* offsets) {
+  const auto by = reach.columns == 2 ? EncodeBy<2, 2, T>
+                  : reach.rows == 2  ? EncodeBy<3, 2, T>
+                                     : EncodeBy<3, 3, T>;
+  return by(index, origins, n, reach.width, offsets);
+}
+
+// ---- 2 x 2 ----
+
+// A vector of windows in two rows of cells, as two vectors of each: lane k of the two is of window
+// k / 2, column k % 2.
+struct Pairs2x2 {
+  VI columns[2], width;
+  decltype(hn::SetTableIndices(DI(), static_cast<int32_t*>(nullptr))) windows[2];
+
+  HWY_INLINE void operator()(const uint16_t* offsets, const float* g, float* top,
+                             float* bottom) const {
+    const D d;
+    const DI di;
+    const VI offset = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint16_t, DI>(), offsets));
+    const VI value = hn::BitCast(di, hn::LoadU(d, g));
+    for (size_t half = 0; half < 2; ++half) {
+      const size_t at = half * hn::Lanes(di);
+      const VI from = hn::TableLookupLanes(offset, windows[half]);
+      const VI cell = hn::TableLookupLanes(value, windows[half]);
+      const auto upper = hn::VecFromMask(di, hn::Eq(from, columns[half]));
+      const auto lower = hn::VecFromMask(di, hn::Eq(from, hn::Add(columns[half], width)));
+      hn::StoreU(hn::BitCast(d, hn::And(cell, upper)), d, top + at);
+      hn::StoreU(hn::BitCast(d, hn::And(cell, lower)), d, bottom + at);
+    }
+  }
+};
+HWY_INLINE Pairs2x2 MakePairs2x2(size_t width) {
+  const DI di;
+  constexpr size_t kMax = hn::MaxLanes(DI());
+  HWY_ALIGN int32_t windows[2][kMax], columns[2][kMax];
+  for (size_t half = 0; half < 2; ++half) {
+    for (size_t k = 0; k < kMax; ++k) {
+      windows[half][k] = static_cast<int32_t>((half * hn::Lanes(di) + k) / 2);
+      columns[half][k] = static_cast<int32_t>((half * hn::Lanes(di) + k) % 2);
+    }
+  }
+  return {{hn::Load(di, columns[0]), hn::Load(di, columns[1])},
+          hn::Set(di, static_cast<int32_t>(width)),
+          {hn::SetTableIndices(di, windows[0]), hn::SetTableIndices(di, windows[1])}};
+}
+
+void SpreadFew2x2(const Pairs2x2& pairs, const uint16_t* offsets, const float* g, size_t n,
+                  float* top, float* bottom) {
+  constexpr size_t kMax = hn::MaxLanes(DI());
+  HWY_ALIGN uint16_t offset_tail[kMax] = {};
+  HWY_ALIGN float g_tail[kMax] = {}, rows[2][2 * kMax];
+  std::copy_n(offsets, n, offset_tail);
+  std::copy_n(g, n, g_tail);
+  pairs(offset_tail, g_tail, rows[0], rows[1]);
+  std::copy_n(rows[0], 2 * n, top);
+  std::copy_n(rows[1], 2 * n, bottom);
+}
+
+// Some vectors of windows of all rows, the last one from window `last` on.
+template <size_t kVectors>
+void Spread2x2Strip(const uint16_t* offsets, const PoolingPlane<const float>& g,
+                    const PlaneAxes& axes, size_t last, const PoolingPlane<float>& dx) {
+  const size_t lanes = hn::Lanes(D()), n = axes.x.windows, g_row = g.row, row = dx.row;
+  const Pairs2x2 pairs = MakePairs2x2(axes.x.cells);
+  const float* from = g.data;
+  float* to = dx.data;
+  const auto at = [&](size_t v) HWY_ATTR __attribute__((always_inline)) {
+    const size_t i = v + 1 == kVectors ? last : v * lanes;
+    pairs(offsets + i, from + i, to + 2 * i, to + row + 2 * i);
+  };
+  for (size_t j = axes.y.windows; j > 0; --j) {
+    at(0);
+    if constexpr (kVectors > 1) at(1);
+    if constexpr (kVectors > 2) at(2);
+    if constexpr (kVectors > 3) at(3);
+    offsets += n;
+    from += g_row;
+    to += 2 * row;
+  }
+}
+
+// Each cell is in one window at most: everything is written once.
+void Spread2x2(const uint16_t* offsets, const PoolingPlane<const float>& g, const PlaneAxes& axes,
+               const PoolingPlane<float>& dx) {
+  const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
+  const size_t lanes = hn::Lanes(D());
+  for (size_t j = 0; j < height && n < lanes; ++j) {
+    float* top = dx.data + 2 * j * dx.row;
+    SpreadFew2x2(MakePairs2x2(width), offsets + j * n, g.data + j * g.row, n, top, top + dx.row);
+  }
+  for (size_t i = 0; i < n && n >= lanes; i += 4 * lanes) {
+    const size_t first = HWY_MIN(i, n - lanes), size = HWY_MIN(n - first, 4 * lanes);
+    const auto by = size > 3 * lanes   ? Spread2x2Strip<4>
+                    : size > 2 * lanes ? Spread2x2Strip<3>
+                    : size > lanes     ? Spread2x2Strip<2>
+                                       : Spread2x2Strip<1>;
+    by(offsets + first, {g.data + first, g.row}, axes, size - lanes, {dx.data + 2 * first, dx.row});
+  }
+  for (size_t j = 2 * n < width ? 0 : 2 * height; j < axes.y.cells; ++j) {
+    const size_t begin = j < 2 * height ? 2 * n : 0;
+    std::memset(dx.data + j * dx.row + begin, 0, (width - begin) * sizeof(float));
+  }
+}
+
+const PoolingOffsetKernels* PoolingOffsetTable() {
+  static constexpr PoolingOffsetKernels kTable = {
+      .encode_32 = Encode<uint32_t>, .encode_64 = Encode<uint64_t>, .spread_2x2 = Spread2x2};
+  return &kTable;
+}
+
+}  // namespace
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(PoolingOffsetTable);
+const PoolingOffsetKernels* pooling_offset_kernels() {
+  return pick(HWY_DISPATCH_TABLE(PoolingOffsetTable))();
+}
+
+}  // namespace bnns::impl
+#endif
