@@ -37,14 +37,7 @@ bool PoolingOp::backward(size_t batch, const Gradients& p) {
   if (call.wants_dx) call.dx = in_planes(p.dx, p.dx.data, batch, p.dx_stride);
   LeasePool<Scratch>::Lease scratch = scratch_.take();
   const size_t channels = problem_.channels, planes = batch * channels;
-  if (problem_.kind == PoolingKind::kMax && call.wants_dx) {
-    prepare_offsets(*scratch, planes);
-    call.ranges = scratch->ranges.data();
-    if (!call.accumulate && call.dx.direct() &&
-        (call.indices.data == nullptr || window_view().stride[0] == 1))
-      call.offsets = scratch->offsets.data();
-    call.origins = {scratch->origin_cells.data(), scratch->origin_columns.data()};
-  }
+  if (problem_.kind == PoolingKind::kMax && call.wants_dx) use_offsets(*scratch, planes, call);
   const bool wants_db = p.db.data != nullptr;
   const size_t grain = wants_db ? batch : planes_of_grain();
   const size_t grains = div_up(planes, grain);
@@ -320,7 +313,7 @@ void PoolingOp::reserve(size_t batch, size_t callers) {
     if (!problem_.in.is_float()) return;  // others have no gradient
     prepare(s, backward, threads_);
     if (problem_.kind == PoolingKind::kMax)
-      prepare_offsets(s, checked_mul(batch, problem_.channels, "working memory"));
+      prepare_offsets(s, checked_mul(batch, problem_.channels, "working memory"), has_offsets_);
   });
 }
 

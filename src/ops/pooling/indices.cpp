@@ -166,12 +166,22 @@ PoolingIndexRange PoolingOp::range_of(const BackwardCall& call, size_t plane) co
 
 // ---- Offsets ----
 
-void PoolingOp::prepare_offsets(Scratch& scratch, size_t planes) const {
+void PoolingOp::use_offsets(Scratch& scratch, size_t planes, BackwardCall& call) const {
+  const bool in_lines = call.indices.data == nullptr || window_view().stride[0] == 1;
+  const bool offsets = has_offsets_ && in_lines && !call.accumulate && call.dx.direct();
+  prepare_offsets(scratch, planes, offsets);
+  call.ranges = scratch.ranges.data();
+  if (!offsets) return;
+  call.offsets = scratch.offsets.data();
+  call.origins = {scratch.origin_cells.data(), scratch.origin_columns.data()};
+}
+
+void PoolingOp::prepare_offsets(Scratch& scratch, size_t planes, bool offsets) const {
   const PoolingAxis &x = problem_.x, &y = problem_.y;
   const size_t n = x.windows, windows = problem_.windows();
   const size_t all = checked_mul(planes, windows, "working memory");
   if (scratch.ranges.size() < planes) scratch.ranges = Array<PoolingIndexRange>(memory_, planes);
-  if (!has_offsets_) return;
+  if (!offsets) return;
   if (scratch.offsets.size() < all) scratch.offsets = Array<uint16_t>(memory_, all);
   if (scratch.origin_columns) return;
   scratch.origin_cells = Array<uint32_t>(memory_, windows);

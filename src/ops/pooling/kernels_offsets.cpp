@@ -134,52 +134,30 @@ bool Encode(const T* index, const PoolingOrigins& origins, size_t n, const Pooli
 
 // ---- 2 x 2 ----
 
-// A vector of windows in two rows of cells, as two vectors of each: lane k of the two is of window
-// k / 2, column k % 2.
-struct Pairs2x2 {
-  VI columns[2], width;
-  decltype(hn::SetTableIndices(DI(), static_cast<int32_t*>(nullptr))) windows[2];
-
-  HWY_INLINE void operator()(const uint16_t* offsets, const float* g, float* top,
-                             float* bottom) const {
-    const D d;
-    const DI di;
-    const VI offset = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint16_t, DI>(), offsets));
-    const VI value = hn::BitCast(di, hn::LoadU(d, g));
-    for (size_t half = 0; half < 2; ++half) {
-      const size_t at = half * hn::Lanes(di);
-      const VI from = hn::TableLookupLanes(offset, windows[half]);
-      const VI cell = hn::TableLookupLanes(value, windows[half]);
-      const auto upper = hn::VecFromMask(di, hn::Eq(from, columns[half]));
-      const auto lower = hn::VecFromMask(di, hn::Eq(from, hn::Add(columns[half], width)));
-      hn::StoreU(hn::BitCast(d, hn::And(cell, upper)), d, top + at);
-      hn::StoreU(hn::BitCast(d, hn::And(cell, lower)), d, bottom + at);
-    }
-  }
-};
-HWY_INLINE Pairs2x2 MakePairs2x2(size_t width) {
+// A vector of windows in two rows of cells.
+HWY_INLINE void Spread2x2At(const uint16_t* offsets, const float* g, VI width, float* top,
+                            float* bottom) {
+  const D d;
   const DI di;
-  constexpr size_t kMax = hn::MaxLanes(DI());
-  HWY_ALIGN int32_t windows[2][kMax], columns[2][kMax];
-  for (size_t half = 0; half < 2; ++half) {
-    for (size_t k = 0; k < kMax; ++k) {
-      windows[half][k] = static_cast<int32_t>((half * hn::Lanes(di) + k) / 2);
-      columns[half][k] = static_cast<int32_t>((half * hn::Lanes(di) + k) % 2);
-    }
-  }
-  return {{hn::Load(di, columns[0]), hn::Load(di, columns[1])},
-          hn::Set(di, static_cast<int32_t>(width)),
-          {hn::SetTableIndices(di, windows[0]), hn::SetTableIndices(di, windows[1])}};
+  const VI offset = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint16_t, DI>(), offsets));
+  // Never -0, as what is added to a cell that was cleared.
+  const V value = hn::Add(hn::Zero(d), hn::LoadU(d, g));
+  const auto take = [&](VI tap) HWY_ATTR __attribute__((always_inline)) {
+    return hn::And(value, hn::BitCast(d, hn::VecFromMask(di, hn::Eq(offset, tap))));
+  };
+  const VI one = hn::Set(di, 1);
+  hn::StoreInterleaved2(take(hn::Zero(di)), take(one), d, top);
+  hn::StoreInterleaved2(take(width), take(hn::Add(width, one)), d, bottom);
 }
 
-void SpreadFew2x2(const Pairs2x2& pairs, const uint16_t* offsets, const float* g, size_t n,
-                  float* top, float* bottom) {
+void SpreadFew2x2(const uint16_t* offsets, const float* g, size_t n, VI width, float* top,
+                  float* bottom) {
   constexpr size_t kMax = hn::MaxLanes(DI());
   HWY_ALIGN uint16_t offset_tail[kMax] = {};
   HWY_ALIGN float g_tail[kMax] = {}, rows[2][2 * kMax];
   std::copy_n(offsets, n, offset_tail);
   std::copy_n(g, n, g_tail);
-  pairs(offset_tail, g_tail, rows[0], rows[1]);
+  Spread2x2At(offset_tail, g_tail, width, rows[0], rows[1]);
   std::copy_n(rows[0], 2 * n, top);
   std::copy_n(rows[1], 2 * n, bottom);
 }
@@ -189,12 +167,12 @@ template <size_t kVectors>
 void Spread2x2Strip(const uint16_t* offsets, const PoolingPlane<const float>& g,
                     const PlaneAxes& axes, size_t last, const PoolingPlane<float>& dx) {
   const size_t lanes = hn::Lanes(D()), n = axes.x.windows, g_row = g.row, row = dx.row;
-  const Pairs2x2 pairs = MakePairs2x2(axes.x.cells);
+  const VI width = hn::Set(DI(), static_cast<int32_t>(axes.x.cells));
   const float* from = g.data;
   float* to = dx.data;
   const auto at = [&](size_t v) HWY_ATTR __attribute__((always_inline)) {
     const size_t i = v + 1 == kVectors ? last : v * lanes;
-    pairs(offsets + i, from + i, to + 2 * i, to + row + 2 * i);
+    Spread2x2At(offsets + i, from + i, width, to + 2 * i, to + row + 2 * i);
   };
   for (size_t j = axes.y.windows; j > 0; --j) {
     at(0);
@@ -214,7 +192,8 @@ void Spread2x2(const uint16_t* offsets, const PoolingPlane<const float>& g, cons
   const size_t lanes = hn::Lanes(D());
   for (size_t j = 0; j < height && n < lanes; ++j) {
     float* top = dx.data + 2 * j * dx.row;
-    SpreadFew2x2(MakePairs2x2(width), offsets + j * n, g.data + j * g.row, n, top, top + dx.row);
+    SpreadFew2x2(offsets + j * n, g.data + j * g.row, n, hn::Set(DI(), static_cast<int32_t>(width)),
+                 top, top + dx.row);
   }
   for (size_t i = 0; i < n && n >= lanes; i += 4 * lanes) {
     const size_t first = HWY_MIN(i, n - lanes), size = HWY_MIN(n - first, 4 * lanes);

@@ -126,7 +126,7 @@ class PoolingOp {
   Sizes forward_sizes(bool in_direct, bool out_direct) const;
   Sizes backward_sizes(bool dx_direct) const;
   void prepare(Scratch& scratch, const Sizes& sizes, size_t workers) const;
-  void prepare_offsets(Scratch& scratch, size_t planes) const;
+  void prepare_offsets(Scratch& scratch, size_t planes, bool offsets) const;
   Work work_of(const Scratch& scratch, const Sizes& sizes, size_t worker) const;
   void fill_constants(const Sizes& sizes, const Work& work) const;
   const float* bias_of(Scratch& scratch) const;
@@ -167,6 +167,7 @@ class PoolingOp {
   template <class T>
   bool encode(const PoolingPlane<const T>& index, const PoolingOrigins& origins,
               uint16_t* offsets) const;
+  void use_offsets(Scratch& scratch, size_t planes, BackwardCall& call) const;
   PoolingIndexRange range_of(const BackwardCall& call, size_t plane) const;
   bool check_indices(size_t batch, const BackwardCall& call) const;
 
