@@ -178,8 +178,9 @@ void backward_large_samples(const BackwardPass& p) {
         const size_t stretch = std::min(first + n, (at / row + 1) * row) - at;
         const size_t set = (sample * count + at) / row;
         const RowCoefficients c(p.inverse[set], p.mean_h[set], p.mean_hk[set]);
-        finish_stretch(p, sample * count + at, stretch, c,
-                       {.beta = block_sums[0] + at - first, .gamma = block_sums[1] + at - first});
+        finish_stretch(
+            p, sample * count + at, stretch, c,
+            {.beta = block_sums[0] + (at - first), .gamma = block_sums[1] + (at - first)});
         at += stretch;
       }
       collector.end_sample();
