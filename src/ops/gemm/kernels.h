@@ -6,7 +6,7 @@
 namespace bnns::impl {
 
 // Products summed one after the other before sums are joined pairwise. Tiles take 32, which costs
-// about 2 % of their speed; chains of 64 would double the error of equal terms.
+// about 3 % of their speed; chains of 64 would double the error of equal terms.
 // Products that are not packed mostly wait for memory: 4, so that sums of equal terms stay below
 // one eps, too.
 constexpr size_t kGemmChain = 32;
