@@ -10,6 +10,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdint>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -23,7 +24,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 constexpr size_t kTileColumns = kPackedVectors * hn::MaxLanes(D());
-constexpr size_t kCacheLine = 16;
+constexpr size_t kCacheLine = 16;  // floats
 // Steps between two requests for columns of the next tile: few, so that they cost little, and as
 // many as the cache can have under way.
 constexpr size_t kAskSteps = 64;
@@ -164,6 +165,16 @@ struct Packing {
   }
 };
 
+// Fetches the lines of a tile's columns, but not one that has come with the tile before: that would
+// take the place of one that is needed now.
+template <size_t kN>
+HWY_INLINE void Fetch(const float* columns) {
+  constexpr size_t kLast = kN * hn::MaxLanes(D()) - 1, kFirst = kLast % kCacheLine;
+  for (size_t i = kLast; i > kFirst; i -= kCacheLine) hwy::Prefetch(columns + i);
+  const size_t in_line = reinterpret_cast<uintptr_t>(columns + kFirst) / sizeof(float) % kCacheLine;
+  if (in_line <= kFirst) hwy::Prefetch(columns + kFirst);
+}
+
 // Asks for the columns of the next tile, some terms at a time, while this one is multiplied.
 struct Ahead {
   const float* x = nullptr;
@@ -179,13 +190,9 @@ struct Ahead {
     return n;
   }
 
-  // The line of the first columns has come with the tile before.
   template <size_t kN>
-  void ask() {
-    for (size_t k = 0; k < terms; ++k, x += plane) {
-      for (size_t column = kN * hn::Lanes(D()); column > 0; column -= std::min(column, kCacheLine))
-        hwy::Prefetch(x + column - 1);
-    }
+  HWY_INLINE void ask() {
+    for (size_t k = 0; k < terms; ++k, x += plane) Fetch<kN>(x);
     left = steps;
   }
 };

@@ -5,7 +5,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_packed.cpp"
 #include "hwy/foreach_target.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include <algorithm>
@@ -132,8 +131,7 @@ HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, c
   for (; channel < end; channel += kM, weights += kM * b.depth, totals += kM * kN * lanes) {
     float* to = out + channel * plane;
     if (asks) {
-      for (size_t m = 0; m < kM; ++m)
-        for (size_t n = 0; n < kN; ++n) hwy::Prefetch(to + m * plane + n * lanes);
+      for (size_t m = 0; m < kM; ++m) Fetch<kN>(to + m * plane);
     }
     V sums[kM * kN];
     Multiply<kM, kN>(source, weights, terms.depth, ahead, sums);
