@@ -55,8 +55,8 @@ void ConvolutionOp::own_parameters(const Parameters& parameters) {
   own_panels_ = Array<float>(memory_, g.weights());
   read_weights(*context_.run.convert, g, parameters.weights, context_.threads, own_weights_.data());
   const Way way = forward_way();
-  pack_weights(g, way.plan, way.direction, own_weights_.data(), context_.threads,
-               own_panels_.data());
+  pack_weights(context_.kernels.pack_panel, g, way.plan, way.direction, own_weights_.data(),
+               context_.threads, own_panels_.data());
   if (!problem_.has_bias) return;
   own_bias_ = Array<float>(memory_, problem_.out.extent[2]);
   read_values(*context_.run.convert, collapsed(parameters.bias), 0, own_bias_.size(),
@@ -76,7 +76,8 @@ const float* ConvolutionOp::ready_panels(Scratch& scratch, const Way& way) {
   if (own_panels_ && way.direction == forward_way().direction) return own_panels_.data();
   const float* weights = ready_weights(scratch);
   float* panels = buffer(scratch.panels, problem_.geometry.weights());
-  pack_weights(problem_.geometry, way.plan, way.direction, weights, context_.threads, panels);
+  pack_weights(context_.kernels.pack_panel, problem_.geometry, way.plan, way.direction, weights,
+               context_.threads, panels);
   return panels;
 }
 

@@ -106,11 +106,23 @@ struct ConvolutionCopy {
   size_t columns;
 };
 
+// A whole panel of weights: to[(c * taps + t) * kPanel + m] is tap t, or taps - 1 - t if reversed,
+// of output channel m and source channel c at from[c * by_source + m * by_output + t].
+struct ConvolutionPanel {
+  const float* from;
+  size_t by_source, by_output;
+  size_t sources, taps;
+  bool reversed;
+  float* to;
+};
+using PanelKernel = void (*)(const ConvolutionPanel& panel);
+
 struct ConvolutionKernels {
   size_t lanes;
   size_t tile;          // columns that packed products take at a time
   size_t grid_columns;  // of the narrowest rows that the grid kernels take
   void (*copy)(const ConvolutionCopy& block);
+  PanelKernel pack_panel;
   ProductsKernel products;           // few output channels
   ProductsKernel packed_products;    // many
   GridProductsKernel grid_products;  // one, and jobs that are a grid
@@ -121,6 +133,7 @@ struct ConvolutionKernels {
 };
 
 // Each kernel file exports its own; together they are the table of the chosen target.
+PanelKernel convolution_panel();
 ProductsKernel convolution_products();
 ProductsKernel convolution_packed_products();
 GridProductsKernel convolution_grid_products();

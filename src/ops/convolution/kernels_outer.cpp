@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "ops/keep-inl.h"
+#include "ops/transpose-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -116,24 +117,10 @@ void Transpose(const ConvolutionTranspose& b) {
   const size_t stride = b.from_row, width = b.to_row, n = b.n;
   size_t k = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::Full128<float> d;
-  const hn::Repartition<double, decltype(d)> pairs;
-  const auto wide = [&](auto v) HWY_ATTR { return hn::BitCast(pairs, v); };
   for (; k + 4 <= b.count; k += 4) {
     const float* from = b.from + k * stride;
-    for (size_t e = 0; e + 4 <= n; e += 4) {
-      const auto r0 = hn::LoadU(d, from + e), r1 = hn::LoadU(d, from + stride + e),
-                 r2 = hn::LoadU(d, from + 2 * stride + e), r3 = hn::LoadU(d, from + 3 * stride + e);
-      const auto low01 = wide(hn::InterleaveLower(d, r0, r1)),
-                 low23 = wide(hn::InterleaveLower(d, r2, r3)),
-                 up01 = wide(hn::InterleaveUpper(d, r0, r1)),
-                 up23 = wide(hn::InterleaveUpper(d, r2, r3));
-      float* to = b.to + e * width + k;
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, up01, up23)), d, to + 2 * width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, up01, up23)), d, to + 3 * width);
-    }
+    for (size_t e = 0; e + 4 <= n; e += 4)
+      TransposeBlock(from + e, stride, b.to + e * width + k, static_cast<ptrdiff_t>(width));
     for (size_t e = n / 4 * 4; e < n; ++e)
       for (size_t i = 0; i < 4; ++i) b.to[e * width + k + i] = from[i * stride + e];
   }

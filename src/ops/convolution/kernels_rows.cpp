@@ -134,6 +134,7 @@ ConvolutionKernels ConvolutionRowKernels() {
           .tile = kPackedVectors * hn::Lanes(D()),
           .grid_columns = Edge::narrowest(),
           .copy = CopyRows,
+          .pack_panel = nullptr,
           .products = nullptr,
           .packed_products = nullptr,
           .grid_products = nullptr,
@@ -154,6 +155,7 @@ namespace bnns::impl {
 HWY_EXPORT(ConvolutionRowKernels);
 ConvolutionKernels convolution_kernels() {
   ConvolutionKernels kernels = pick(HWY_DISPATCH_TABLE(ConvolutionRowKernels))();
+  kernels.pack_panel = convolution_panel();
   kernels.products = convolution_products();
   kernels.packed_products = convolution_packed_products();
   kernels.grid_products = convolution_grid_products();

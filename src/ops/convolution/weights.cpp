@@ -1,7 +1,7 @@
 #include "ops/convolution/weights.h"
 
 #include <algorithm>
-#include <type_traits>
+#include <utility>
 
 #include "core/parallel.h"
 
@@ -27,6 +27,26 @@ void read_row(const ConvertKernels& kernels, const View& line, ptrdiff_t at, ptr
 bool is_dense_from_k(const ConvolutionGeometry& g, const ConvolutionWeights& w) {
   return !w.transposed && w.column == 1 && w.row == static_cast<ptrdiff_t>(g.x.taps) &&
          w.in == g.taps() && w.origin == 0;
+}
+
+// A plan to the small image has its taps in order, one to the large image backwards.
+bool has_all_taps(const ConvolutionGeometry& g, const ConvolutionJob& job) {
+  return job.y.taps == g.y.taps && job.x.taps == g.x.taps;
+}
+
+// Any taps, and `width` output channels.
+void pack_terms(const ConvolutionGeometry& g, const ConvolutionJob& job,
+                const ConvolutionPanel& panel, size_t width) {
+  float* to = panel.to;
+  for (size_t c = 0; c < panel.sources; ++c) {
+    for (size_t r = 0; r < job.y.taps; ++r) {
+      const float* row = panel.from + c * panel.by_source + job.y.tap[r] * g.x.taps;
+      for (size_t s = 0; s < job.x.taps; ++s, to += width) {
+        const float* w = row + job.x.tap[s];
+        for (size_t m = 0; m < width; ++m) to[m] = w[m * panel.by_output];
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -64,7 +84,7 @@ void read_weights(const ConvertKernels& kernels, const ConvolutionGeometry& g,
   });
 }
 
-void pack_weights(const ConvolutionGeometry& g, const ConvolutionPlan& plan,
+void pack_weights(PanelKernel pack_panel, const ConvolutionGeometry& g, const ConvolutionPlan& plan,
                   ConvolutionDirection direction, const float* weights, size_t threads,
                   float* panels) {
   const bool large = direction == ConvolutionDirection::kToLarge;
@@ -73,30 +93,26 @@ void pack_weights(const ConvolutionGeometry& g, const ConvolutionPlan& plan,
   const size_t sources = large ? g.small_channels : g.large_channels;
   const size_t by_output = large ? taps : across, by_source = large ? across : taps;
   const size_t per_group = div_up(outputs, kPanel);
-  const double work = 2.0 * static_cast<double>(g.weights()) / static_cast<double>(g.groups);
+  const double work = static_cast<double>(g.weights());
   for (size_t j = 0; j < plan.jobs(); ++j) {
     const ConvolutionJob& job = plan.job(j);
-    parallel_for(useful_threads(threads, work * static_cast<double>(g.groups)),
-                 g.groups * per_group, [&](size_t grain, size_t) {
-                   const size_t group = grain / per_group, m0 = grain % per_group * kPanel;
-                   const size_t width = std::min(kPanel, outputs - m0);
-                   const float* from = weights + group * g.small_channels * across + m0 * by_output;
-                   float* to = panels + job.panels + (group * outputs + m0) * job.depth;
-                   const auto pack = [&](auto channels) {
-                     for (size_t c = 0; c < sources; ++c) {
-                       for (size_t r = 0; r < job.y.taps; ++r) {
-                         const float* row = from + c * by_source + job.y.tap[r] * g.x.taps;
-                         for (size_t s = 0; s < job.x.taps; ++s, to += channels) {
-                           const float* w = row + job.x.tap[s];
-                           for (size_t m = 0; m < channels; ++m) to[m] = w[m * by_output];
-                         }
-                       }
-                     }
-                   };
-                   // Whole panels with a loop that is unrolled.
-                   if (width == kPanel) return pack(std::integral_constant<size_t, kPanel>());
-                   pack(width);
-                 });
+    const bool whole = has_all_taps(g, job);
+    parallel_for(useful_threads(threads, work), g.groups * per_group, [&](size_t grain, size_t) {
+      const size_t group = grain / per_group, m = grain % per_group * kPanel;
+      const float* from = weights + group * g.small_channels * across + m * by_output;
+      ConvolutionPanel panel = {.from = from,
+                                .by_source = by_source,
+                                .by_output = by_output,
+                                .sources = sources,
+                                .taps = taps,
+                                .reversed = large && taps > 1,
+                                .to = panels + job.panels + (group * outputs + m) * job.depth};
+      const size_t width = std::min(kPanel, outputs - m);
+      if (!whole || width < kPanel) return pack_terms(g, job, panel, width);
+      // Source channels that follow each other are one with more taps.
+      if (!panel.reversed && by_source == taps) panel.taps *= std::exchange(panel.sources, 1);
+      pack_panel(panel);
+    });
   }
 }
 

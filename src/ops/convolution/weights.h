@@ -38,7 +38,7 @@ void read_weights(const ConvertKernels& kernels, const ConvolutionGeometry& g,
                   const ConvolutionWeights& weights, size_t threads, float* to);
 
 // The panels of all jobs of a plan; as many floats as there are weights.
-void pack_weights(const ConvolutionGeometry& g, const ConvolutionPlan& plan,
+void pack_weights(PanelKernel pack_panel, const ConvolutionGeometry& g, const ConvolutionPlan& plan,
                   ConvolutionDirection direction, const float* weights, size_t threads,
                   float* panels);
 

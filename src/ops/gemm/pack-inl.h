@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "ops/gemm/tile-inl.h"
+#include "ops/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
@@ -66,31 +67,14 @@ HWY_INLINE void PackLine(const float* line, size_t depth, size_t width, float* t
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Four lines at once: blocks of 4 x 4 are transposed in registers.
+// Four lines at once.
 HWY_INLINE void PackFour(const float* source, size_t stride, size_t depth, size_t width,
                          float* to) {
-  const hn::Full128<float> d;
-  const hn::Repartition<double, decltype(d)> pairs;
-  const float *s0 = source, *s1 = s0 + stride, *s2 = s1 + stride, *s3 = s2 + stride;
   size_t k = 0;
-  for (; k + 4 <= depth; k += 4, to += 4 * width) {
-    const auto v0 = hn::LoadU(d, s0 + k), v1 = hn::LoadU(d, s1 + k);
-    const auto v2 = hn::LoadU(d, s2 + k), v3 = hn::LoadU(d, s3 + k);
-    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
-    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
-    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
-    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * width);
-  }
-  for (; k < depth; ++k, to += width) {
-    to[0] = s0[k];
-    to[1] = s1[k];
-    to[2] = s2[k];
-    to[3] = s3[k];
-  }
+  for (; k + 4 <= depth; k += 4, to += 4 * width)
+    TransposeBlock(source + k, stride, to, static_cast<ptrdiff_t>(width));
+  for (; k < depth; ++k, to += width)
+    for (size_t i = 0; i < 4; ++i) to[i] = source[i * stride + k];
 }
 
 HWY_INLINE void PackTwo(const float* source, size_t stride, size_t depth, size_t width, float* to) {

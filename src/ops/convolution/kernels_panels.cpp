@@ -1,0 +1,52 @@
+// Panels of weights from weights as they lie: blocks of four output channels and four taps.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/convolution/kernels_panels.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "ops/convolution/kernels.h"
+#include "ops/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+
+void PackPanel(const ConvolutionPanel& b) {
+  const ptrdiff_t row = b.reversed ? -static_cast<ptrdiff_t>(kPanel) : ptrdiff_t{kPanel};
+  const float* w = b.from;
+  float* to = b.to + (b.reversed ? (b.taps - 1) * kPanel : 0);  // of tap 0
+  for (size_t c = 0; c < b.sources; ++c, w += b.by_source, to += b.taps * kPanel) {
+    size_t t = 0;
+#if HWY_TARGET != HWY_SCALAR
+    static_assert(kPanel == 4);
+    for (; t + 4 <= b.taps; t += 4)
+      TransposeBlock(w + t, b.by_output, to + static_cast<ptrdiff_t>(t) * row, row);
+#endif
+    for (; t < b.taps; ++t) {
+      float* term = to + static_cast<ptrdiff_t>(t) * row;
+      for (size_t m = 0; m < kPanel; ++m) term[m] = w[m * b.by_output + t];
+    }
+  }
+}
+
+}  // namespace
+
+PanelKernel ConvolutionPanelKernel() {
+  return PackPanel;
+}
+
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(ConvolutionPanelKernel);
+PanelKernel convolution_panel() {
+  return pick(HWY_DISPATCH_TABLE(ConvolutionPanelKernel))();
+}
+
+}  // namespace bnns::impl
+#endif
