@@ -5,8 +5,9 @@
 //
 //   arithmetic     2 roundings per operation: one of its own, one for an equivalent rearrangement
 //   functions      2 ULP (exp, expm1, log, log1p, tanh, erf)
-//   sums           1 eps of the sum of absolute terms, whatever their number or order (0 for one
-//   term) bound 0        the result must be the exact value rounded once to the stored type
+//   sums           min(n, 2 sqrt(n)) roundings of the sum of absolute terms, for n terms in any
+//                  order (0 for one term), one more for products
+//   bound 0        the result must be the exact value rounded once to the stored type
 #ifndef OPENBNNS_SPEC_TOLERANCE_H
 #define OPENBNNS_SPEC_TOLERANCE_H
 

@@ -101,5 +101,34 @@ TEST(Convolution, MemoryHeldIsBounded) {
   EXPECT_LT(one, 2 * w.size() * sizeof(float) + (size_t{1} << 20));
 }
 
+// Outputs of other types are computed in float first: a block of them, not the 4 MB of a sample.
+TEST(Convolution, MemoryForConversionIsBounded) {
+  constexpr size_t kMany = 256, kSize = 64;
+  struct Shape {
+    size_t in, out, groups;
+  };
+  for (const Shape& shape : {Shape{1, kMany, 1}, Shape{kMany, 1, 1}, Shape{kMany, kMany, kMany}}) {
+    const size_t inputs = shape.in / shape.groups;
+    const std::vector<float> w(inputs * shape.out * 9, 1);
+    const std::vector<uint16_t> x(shape.in * kSize * kSize, 0x3c00);
+    std::vector<uint16_t> y(shape.out * kSize * kSize);
+    BNNSLayerParametersConvolution p = {};
+    p.i_desc = image_of(kSize, kSize, shape.in);
+    p.o_desc = image_of(kSize, kSize, shape.out);
+    p.i_desc.data_type = p.o_desc.data_type = BNNSDataTypeFloat16;
+    p.w_desc = array(BNNSDataLayoutConvolutionWeightsOIHW, {3, 3, inputs, shape.out},
+                     const_cast<float*>(w.data()));
+    p.x_padding = p.y_padding = 1;
+    p.groups = shape.groups;
+    BNNSFilterParameters options = {};
+    options.n_threads = 1;
+    Filter filter(BNNSFilterCreateLayerConvolution(&p, &options));
+    ASSERT_TRUE(filter) << OpenBNNSGetLastError();
+    EXPECT_EQ(BNNSFilterApply(filter.get(), x.data(), y.data()), 0);
+    EXPECT_LT(OpenBNNSFilterGetMemorySize(filter.get()), size_t{1} << 20);
+    EXPECT_EQ(y[0], inputs == 1 ? 0x4400 : 0x6400);  // 4 or 1024: the window of a corner
+  }
+}
+
 }  // namespace
 }  // namespace bnns::test

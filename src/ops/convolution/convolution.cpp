@@ -8,8 +8,17 @@ namespace {
 // Half of a second-level cache of 512 KB for padded rows.
 constexpr size_t kBufferFloats = 65536;
 
-ConvolutionPlan::Limits limits(const ConvolutionKernels& kernels, size_t channels) {
-  return {.channels = channels, .floats = kBufferFloats, .outputs = SIZE_MAX, .tile = kernels.tile};
+size_t group_channels(const View& image, const ConvolutionGeometry& g) {
+  return image.extent[2] / g.groups;
+}
+
+ConvolutionPlan::Limits limits(const ConvolutionKernels& kernels, const ConvolutionProblem& p,
+                               bool forward) {
+  const bool block = forward && !stores_direct(p.out, !p.activation.is_identity());
+  return {.channels = group_channels(forward ? p.in : p.out, p.geometry),
+          .floats = kBufferFloats,
+          .outputs = block ? kBufferFloats / group_channels(p.out, p.geometry) : SIZE_MAX,
+          .tile = kernels.tile};
 }
 
 }  // namespace
@@ -20,9 +29,9 @@ ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
       problem_(problem),
       context_(problem.geometry, threads),
       to_small_(memory, problem.geometry, ConvolutionDirection::kToSmall,
-                limits(context_.kernels, problem.geometry.large_channels)),
+                limits(context_.kernels, problem, !problem.transposed)),
       to_large_(memory, problem.geometry, ConvolutionDirection::kToLarge,
-                limits(context_.kernels, problem.geometry.small_channels)),
+                limits(context_.kernels, problem, problem.transposed)),
       dots_(memory, problem.geometry, context_.kernels.lanes),
       per_thread_(plan_scratch()),
       scratch_(memory) {}
@@ -31,9 +40,14 @@ size_t ConvolutionOp::plan_scratch() const {
   const View &in = problem_.in, &out = problem_.out;
   const size_t widest = std::max(in.extent[0], out.extent[0]);
   const bool activation = !problem_.activation.is_identity();
-  const size_t most =
-      std::max({pass_scratch(forward_way().plan, out, activation),
-                pass_scratch(backward_way().plan, in, false), dots_.scratch(widest)});
+  size_t most =
+      pass_scratch(forward_way().plan, out, group_channels(out, problem_.geometry), activation);
+  // Gradients are of Float32 alone.
+  if (in.is_float() && out.is_float()) {
+    most = std::max(
+        {most, pass_scratch(backward_way().plan, in, group_channels(in, problem_.geometry), false),
+         dots_.scratch(widest)});
+  }
   // Whole cache lines, so that threads do not share one.
   return div_up(most, kAlignment) * kAlignment;
 }

@@ -48,7 +48,7 @@ ConvolutionDotPlan::ConvolutionDotPlan(const Memory& memory, const ConvolutionGe
 size_t ConvolutionDotPlan::scratch(size_t widest) const {
   constexpr const char* kWhat = "the working memory of a convolution";
   const size_t sums = checked_mul(plan_.job(0).depth, small_channels_, kWhat);
-  const size_t copies = checked_mul(2 * small_channels_, plane_, kWhat);
+  const size_t copies = checked_mul((many_ ? 2 : 1) * small_channels_, plane_, kWhat);
   const size_t rest = checked_add(copies, RowReader::scratch(widest) + kAlignment, kWhat);
   return checked_add(plan_.buffer(), checked_add(sums, rest, kWhat), kWhat);
 }

@@ -13,11 +13,6 @@ constexpr size_t kGrainProducts = 100000;
 // From so many output channels on, columns are packed.
 constexpr size_t kManyChannels = 16;
 
-// Whether kernels store into `one` itself; else into a block that is converted row by row.
-bool stores_direct(const View& one, bool activation) {
-  return one.is_float() && (one.stride[0] == 1 || !activation);
-}
-
 // Whether rows are complete when a grain ends.
 bool writes_whole_rows(const ConvolutionPlan& plan) {
   return plan.covers() && plan.jobs() == 1 && plan.job(0).x.spread == 1;
@@ -275,13 +270,18 @@ void Runner::convert_block(const ConvolutionProducts& block, size_t n, size_t ch
 
 }  // namespace
 
-size_t pass_scratch(const ConvolutionPlan& plan, const View& one, bool activation) {
+bool stores_direct(const View& one, bool activation) {
+  return one.is_float() && (one.stride[0] == 1 || !activation);
+}
+
+size_t pass_scratch(const ConvolutionPlan& plan, const View& one, size_t channels,
+                    bool activation) {
   constexpr const char* kWhat = "the working memory of a convolution";
   size_t floats = checked_add(plan.buffer(), RowReader::scratch(plan.widest_source()), kWhat);
   floats = std::max(floats, one.extent[0]);
   if (stores_direct(one, activation) || !writes_whole_rows(plan)) return floats;
   const size_t block = checked_mul(plan.job(0).rows, one.extent[0], kWhat);
-  return checked_add(floats, checked_mul(one.extent[2], block, kWhat), kWhat);
+  return checked_add(floats, checked_mul(channels, block, kWhat), kWhat);
 }
 
 bool is_source_itself(const ConvolutionJob& job, const RowReader& source) {

@@ -43,8 +43,12 @@ struct ConvolutionPass {
   bool accumulate;
 };
 
-// Floats per thread that a pass needs, if `to` looks like `one`.
-size_t pass_scratch(const ConvolutionPlan& plan, const View& one, bool activation);
+// Whether kernels store into an image like `one` itself; else into a block, all channels of a
+// group, that is converted row by row.
+bool stores_direct(const View& one, bool activation);
+
+// Floats per thread that a pass needs, if `to` looks like `one` with so many channels in a group.
+size_t pass_scratch(const ConvolutionPlan& plan, const View& one, size_t channels, bool activation);
 
 // One tap without padding or steps: the source needs no buffer, its rows are those of the matrix.
 bool is_source_itself(const ConvolutionJob& job, const RowReader& source);
