@@ -78,6 +78,24 @@ TEST(Convolution, FarTapsInALittleMemory) {
   EXPECT_LT(OpenBNNSFilterGetMemorySize(filter.get()), size_t{4} << 20);
 }
 
+// Windows side by side: as many runs of columns as taps. Takes hours if a plan is not linear in
+// them.
+TEST(Convolution, WideKernelWithAWideStride) {
+  constexpr size_t kWide = 1 << 20;
+  std::vector<float> w(kWide, 1), x(2 * kWide, 1), y(2, -1);
+  BNNSLayerParametersConvolution p = {};
+  p.i_desc = image_of(2 * kWide, 1, 1);
+  p.o_desc = image_of(2, 1, 1);
+  p.w_desc = array(BNNSDataLayoutConvolutionWeightsOIHW, {kWide, 1, 1, 1}, w.data());
+  p.x_stride = kWide;
+  x[1] = 3;
+  x[kWide] = 0;
+  Filter filter(BNNSFilterCreateLayerConvolution(&p, nullptr));
+  ASSERT_TRUE(filter) << OpenBNNSGetLastError();
+  EXPECT_EQ(BNNSFilterApply(filter.get(), x.data(), y.data()), 0);
+  EXPECT_EQ(y, (std::vector<float>{kWide + 2, kWide - 1}));
+}
+
 TEST(Convolution, MemoryHeldIsBounded) {
   EXPECT_EQ(OpenBNNSFilterGetMemorySize(nullptr), 0u);
   constexpr size_t kChannels = 32, kSize = 64, kBatch = 4;

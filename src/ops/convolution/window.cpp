@@ -56,6 +56,17 @@ WindowAxis to_large(const ConvolutionAxis& a, size_t first_tap, size_t period, s
           .period = 1};
 }
 
+// Calls f(t, place of position t) where runs lie one after the other for n outputs each; position 0
+// has place 0. One step per position, however many runs there are.
+template <class F>
+void for_places(const WindowAxis& axis, size_t n, const F& f) {
+  size_t start = 0;
+  for (size_t run = 0; run < axis.runs(); ++run) {
+    for (size_t t = run; t < axis.taps; t += axis.period) f(t, start + axis.place(t));
+    start += n + axis.reach(run);
+  }
+}
+
 // Runs shared by taps, or one for each tap where they are so far apart that sharing costs more.
 size_t choose_runs(WindowAxis& axis, size_t n) {
   const size_t shared = axis.start(axis.runs(), n);
@@ -185,15 +196,15 @@ void ConvolutionPlan::lay_out(ConvolutionJob& job, const Limits& limits, int32_t
   job.offset = offset;
   job.is_grid = job.x.taps == 3 && job.y.taps == 3 && job.y.runs() == 1 && job.y.place(1) == 1 &&
                 job.y.place(2) == 2;
-  for (size_t c = 0; c < job.channels; ++c) {
-    for (size_t r = 0; r < job.y.taps; ++r) {
-      const size_t slot = job.y.start(job.y.run_of(r), job.rows) + job.y.place(r);
-      for (size_t s = 0; s < job.x.taps; ++s) {
-        const size_t column = job.x.start(job.x.run_of(s), job.x.count) + job.x.place(s);
-        *offset++ = static_cast<int32_t>(c * job.plane + slot * job.pitch + column);
-      }
-    }
-  }
+  const size_t columns = job.x.taps, taps = job.y.taps * columns;
+  for_places(job.x, job.x.count,
+             [&](size_t s, size_t column) { offset[s] = static_cast<int32_t>(column); });
+  for_places(job.y, job.rows, [&](size_t r, size_t slot) {
+    const auto row = static_cast<int32_t>(slot * job.pitch);
+    for (size_t s = 0; s < columns; ++s) offset[r * columns + s] = row + offset[s];
+  });
+  for (size_t k = taps; k < job.depth; ++k)
+    offset[k] = static_cast<int32_t>(k / taps * job.plane) + offset[k % taps];
 }
 
 }  // namespace bnns::impl
