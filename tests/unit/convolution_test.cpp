@@ -96,6 +96,22 @@ TEST(Convolution, WideKernelWithAWideStride) {
   EXPECT_EQ(y, (std::vector<float>{kWide + 2, kWide - 1}));
 }
 
+// Padding makes it fit the image; refused before a plan of gigabytes is made.
+TEST(Convolution, AbsurdKernel) {
+  constexpr size_t kHuge = (size_t{1} << 31) - 1;
+  float w = 1;
+  BNNSLayerParametersConvolution p = {};
+  p.i_desc = image_of(1, 1, 2);
+  p.o_desc = image_of(1, 1, 1);
+  p.w_desc = array(BNNSDataLayoutConvolutionWeightsOIHW, {kHuge, 1, 2, 1}, &w);
+  p.pad[0] = kHuge;
+  const BNNSFilterParameters options = client_pointers();
+  const Filter filter(BNNSFilterCreateLayerConvolution(&p, &options));
+  EXPECT_FALSE(filter);
+  EXPECT_NE(std::string(OpenBNNSGetLastError()).find("4294967358 values"), std::string::npos)
+      << OpenBNNSGetLastError();
+}
+
 TEST(Convolution, MemoryHeldIsBounded) {
   EXPECT_EQ(OpenBNNSFilterGetMemorySize(nullptr), 0u);
   constexpr size_t kChannels = 32, kSize = 64, kBatch = 4;

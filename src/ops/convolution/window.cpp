@@ -12,6 +12,13 @@ namespace {
 // Vectors may read so far behind the last row.
 constexpr size_t kSlack = 64;
 
+// Places in the buffer are 32-bit numbers.
+void require_buffer(size_t floats) {
+  require(floats <= static_cast<size_t>(std::numeric_limits<int32_t>::max()),
+          "the buffer of a convolution is ", floats,
+          " values for one row of outputs; it must be below 2^31");
+}
+
 // The window on the large image: output p reads p * stride + r * dilation - before.
 WindowAxis to_small(const ConvolutionAxis& a, size_t* tap, ptrdiff_t* shift) {
   for (size_t r = 0; r < a.taps; ++r) {
@@ -95,7 +102,11 @@ size_t rows_of_block(const ConvolutionJob& job, size_t most, size_t tile) {
 ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry& g,
                                  ConvolutionDirection direction, const Limits& limits) {
   const size_t channels = limits.channels;
+  const size_t depth = checked_mul(channels, g.taps(), "the depth of a convolution");
   const bool large = direction == ConvolutionDirection::kToLarge;
+  // To the small image every term has a place of its own in the buffer: a kernel that is too large
+  // is known before memory in proportion to it is taken.
+  if (!large) require_buffer(checked_add(depth, kSlack, "the depth of a convolution"));
   const auto period = [&](const ConvolutionAxis& a) {
     return large ? a.stride / std::gcd(a.stride, a.dilation) : 1;
   };
@@ -114,7 +125,6 @@ ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry
     at += axes_[a].taps;
   }
   jobs_ = Array<ConvolutionJob>(memory, ny * nx);
-  const size_t depth = checked_mul(channels, g.taps(), "the depth of a convolution");
   offset_ = Array<int32_t>(memory, depth);
   size_t offsets = 0;
   const size_t outputs = large ? g.large_channels : g.small_channels;
@@ -189,8 +199,7 @@ void ConvolutionPlan::lay_out(ConvolutionJob& job, const Limits& limits, int32_t
   job.rows = rows_of_block(job, most, limits.tile);
   job.plane = checked_mul(choose_runs(job.y, job.rows), job.pitch, kWhat);
   const size_t floats = checked_add(checked_mul(job.channels, job.plane, kWhat), kSlack, kWhat);
-  require(floats <= static_cast<size_t>(std::numeric_limits<int32_t>::max()), kWhat, " is ", floats,
-          " values for one row of outputs; it must be below 2^31");
+  require_buffer(floats);
   buffer_ = std::max(buffer_, floats);
   source_ = std::max(source_, job.x.source);
   job.offset = offset;
