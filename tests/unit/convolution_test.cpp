@@ -2,6 +2,10 @@
 // results of many random problems (bound 0).
 #include "openbnns/openbnns.h"
 
+#include <cmath>
+#include <cstdio>
+#include <random>
+
 #include "convolution_call.h"
 
 namespace bnns::test {
@@ -162,6 +166,53 @@ TEST(Convolution, MemoryForConversionIsBounded) {
     EXPECT_LT(OpenBNNSFilterGetMemorySize(filter.get()), size_t{1} << 20);
     EXPECT_EQ(y[0], inputs == 1 ? 0x4400 : 0x6400);  // 4 or 1024: the window of a corner
   }
+}
+
+// The largest error of an output, in eps of the sum of its absolute products, of 1 x 1 windows on
+// `terms` channels with numbers of [low, 1).
+double worst_error(size_t terms, size_t outputs, float low) {
+  constexpr size_t kSize = 7;
+  std::minstd_rand random(static_cast<unsigned>(terms + outputs));
+  std::uniform_real_distribution<float> uniform(low, 1);
+  std::vector<float> w(terms * outputs), x(terms * kSize * kSize), y(outputs * kSize * kSize);
+  for (auto* values : {&w, &x})
+    for (float& v : *values) v = uniform(random);
+  BNNSLayerParametersConvolution p = {};
+  p.i_desc = image_of(kSize, kSize, terms);
+  p.o_desc = image_of(kSize, kSize, outputs);
+  p.w_desc = array(BNNSDataLayoutConvolutionWeightsOIHW, {1, 1, terms, outputs}, w.data());
+  const Filter filter(BNNSFilterCreateLayerConvolution(&p, nullptr));
+  EXPECT_EQ(BNNSFilterApply(filter.get(), x.data(), y.data()), 0) << OpenBNNSGetLastError();
+  double worst = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t o = i / (kSize * kSize), at = i % (kSize * kSize);
+    double sum = 0, size = 0;
+    for (size_t c = 0; c < terms; ++c) {
+      const double product = double{w[o * terms + c]} * double{x[c * kSize * kSize + at]};
+      sum += product;
+      size += std::abs(product);
+    }
+    worst = std::max(worst, std::abs(double{y[i]} - sum) / size * 0x1p23);
+  }
+  return worst;
+}
+
+// An addition errs by half an eps of its result: n terms of one sign, one after the other, by
+// (1 + 2 + ... + n) / n / 2. Blocks of 256 terms are added one after the other, too.
+TEST(Convolution, SumsErrByNoMoreThanTheirBlocks) {
+  double seen[2] = {};
+  for (const size_t terms : {25u, 256u, 1000u, 4608u}) {
+    const double block = static_cast<double>(std::min<size_t>(terms, 256));
+    const double blocks = std::ceil(static_cast<double>(terms) / 256);
+    for (const size_t outputs : {3u, 18u}) {
+      for (const bool positive : {false, true}) {
+        const double error = worst_error(terms, outputs, positive ? 0.0f : -1.0f);
+        EXPECT_LE(error, (block + 1) / 4 + (blocks + 1) / 4) << terms << " terms";
+        seen[positive] = std::max(seen[positive], error);
+      }
+    }
+  }
+  std::printf("both signs %.2f eps, positive %.2f\n", seen[0], seen[1]);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ using bnns::Shape;
 using bnns::Tensor;
 
 static_assert(std::is_base_of_v<ConvolutionLayer, bnns::FullyConnectedLayer>);
+static_assert(std::is_same_v<ConvolutionLayer, bnns::TransposedConvolutionLayer>);
 static_assert(std::is_move_constructible_v<ConvolutionLayer>);
 static_assert(!std::is_copy_constructible_v<ConvolutionLayer>);
 

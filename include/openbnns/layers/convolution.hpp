@@ -78,6 +78,9 @@ class ConvolutionLayer : public UnaryLayer {
   const char* operation_ = "ConvolutionLayer::apply_backward";
 };
 
+// For the reader: the type is still given by ConvolutionLayerOptions::type.
+using TransposedConvolutionLayer = ConvolutionLayer;
+
 }  // namespace bnns
 
 #endif
