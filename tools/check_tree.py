@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks what every file of the tree must keep to: ASCII, 100 columns in sources, files of at most
-450 lines, no notes to self, no paths of somebody's machine, no dead relative link in documents."""
+450 lines, no notes to self, no paths of somebody's machine, no dead relative link in documents, no
+files of a kind that does not belong there."""
 
 import os
 import re
@@ -10,7 +11,9 @@ from tree import ROOT, Findings, read_lines, tracked_files
 
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake", ".in", ".txt", ".json")
 DOCUMENTS = (".md",)
-PLAIN = ("run-tests", "quickstart", "LICENSE", ".clang-format", ".gitignore", ".ci/run")
+PLAIN = ("run-tests", "quickstart", "LICENSE", ".clang-format", ".gitignore", ".ci/run",
+         "cmake/exports.map")
+DATA = ("tests/fuzz/corpus/",)
 MAX_COLUMNS = 100
 MAX_LINES = 450
 
@@ -60,6 +63,8 @@ def main():
     for path in tracked_files():
         document = path.endswith(DOCUMENTS)
         if not (document or path.endswith(SOURCES) or path in PLAIN):
+            if not path.startswith(DATA):
+                findings.add(path, 1, "a kind of file the tree does not have; left over?")
             continue
         lines = read_lines(path)
         if lines[-1] != "":

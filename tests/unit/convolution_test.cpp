@@ -197,8 +197,8 @@ double worst_error(size_t terms, size_t outputs, float low) {
   return worst;
 }
 
-// An addition errs by half an eps of its result: n terms of one sign, one after the other, by
-// (1 + 2 + ... + n) / n / 2. Blocks of 256 terms are added one after the other, too.
+// An addition errs by half an eps of its result: n terms of one sign and about one size, one after
+// the other, by (1 + 2 + ... + n) / n / 2. Blocks of 256 terms are added one after the other, too.
 TEST(Convolution, SumsErrByNoMoreThanTheirBlocks) {
   double seen[2] = {};
   for (const size_t terms : {25u, 256u, 1000u, 4608u}) {

@@ -5,7 +5,8 @@
 namespace bnns::impl {
 namespace {
 
-// Half of a second-level cache of 512 KB for padded rows.
+// Half of a second-level cache of 512 KB for padded rows; as much for outputs that wait there until
+// they are converted.
 constexpr size_t kBufferFloats = 65536;
 
 size_t group_channels(const View& image, const ConvolutionGeometry& g) {

@@ -13,9 +13,10 @@ namespace {
 
 void PackPanel(const ConvolutionPanel& b) {
   const ptrdiff_t row = b.reversed ? -static_cast<ptrdiff_t>(kPanel) : ptrdiff_t{kPanel};
-  const float* w = b.from;
-  float* to = b.to + (b.reversed ? (b.taps - 1) * kPanel : 0);  // of tap 0
-  for (size_t c = 0; c < b.sources; ++c, w += b.by_source, to += b.taps * kPanel) {
+  const size_t first = b.reversed ? b.taps - 1 : 0;  // place of tap 0
+  for (size_t c = 0; c < b.sources; ++c) {
+    const float* w = b.from + c * b.by_source;
+    float* to = b.to + (c * b.taps + first) * kPanel;
     size_t t = 0;
 #if HWY_TARGET != HWY_SCALAR
     static_assert(kPanel == 4);
