@@ -1,7 +1,6 @@
 #include "ops/convolution/weights.h"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "core/parallel.h"
@@ -38,21 +37,16 @@ bool has_all_taps(const ConvolutionGeometry& g, const ConvolutionJob& job) {
 // Any taps, and `width` output channels.
 void pack_terms(const ConvolutionGeometry& g, const ConvolutionJob& job,
                 const ConvolutionPanel& panel, size_t width) {
-  const auto pack = [&](auto channels) {
-    float* to = panel.to;
-    for (size_t c = 0; c < panel.sources; ++c) {
-      for (size_t r = 0; r < job.y.taps; ++r) {
-        const float* row = panel.from + c * panel.by_source + job.y.tap[r] * g.x.taps;
-        for (size_t s = 0; s < job.x.taps; ++s, to += channels) {
-          const float* w = row + job.x.tap[s];
-          for (size_t m = 0; m < channels; ++m) to[m] = w[m * panel.by_output];
-        }
+  float* to = panel.to;
+  for (size_t c = 0; c < panel.sources; ++c) {
+    for (size_t r = 0; r < job.y.taps; ++r) {
+      const float* row = panel.from + c * panel.by_source + job.y.tap[r] * g.x.taps;
+      for (size_t s = 0; s < job.x.taps; ++s, to += width) {
+        const float* w = row + job.x.tap[s];
+        for (size_t m = 0; m < width; ++m) to[m] = w[m * panel.by_output];
       }
     }
-  };
-  // Whole panels with a loop that is unrolled.
-  if (width == kPanel) return pack(std::integral_constant<size_t, kPanel>());
-  pack(width);
+  }
 }
 
 }  // namespace
