@@ -203,9 +203,10 @@ void ConvolutionDotPlan::run(const ConvolutionContext& context, size_t batch,
   const size_t channels = std::min(large_channels_, div_up(g.large_channels, splits));
   const size_t c_blocks = div_up(g.large_channels, channels);
   const auto body = [&](size_t grain, size_t worker) {
+    // The last blocks of both kinds are smaller: at the end, threads come out even.
     const size_t group = grain / (c_blocks * k_blocks);
-    const size_t k0 = grain / c_blocks % k_blocks * small_channels_;
-    const size_t c0 = grain % c_blocks * channels;
+    const size_t c0 = grain / k_blocks % c_blocks * channels;
+    const size_t k0 = grain % k_blocks * small_channels_;
     const ConvolutionSums block = {.sums = buffers(work.of(worker)).sums,
                                    .row = small_channels_,
                                    .k0 = group * g.small_channels + k0,
