@@ -29,9 +29,10 @@ constexpr size_t kCacheLine = 16;  // floats
 // many as the cache can have under way.
 constexpr size_t kAskSteps = 64;
 
-// Columns [column, column + kN vectors) of a line; [skip, end) of them are stored.
+// Columns [column, column + kN vectors) of a line, which begin at x in a row of outputs; [skip,
+// end) of them are stored.
 struct Place {
-  size_t line, column, skip, end;
+  size_t line, column, row, x, skip, end;
 };
 
 constexpr size_t kFewMoves = 6;
@@ -46,12 +47,11 @@ struct Moves {
 Moves moves_of(const ConvolutionProducts& b, const Place& place) {
   const size_t lanes = hn::Lanes(D());
   Moves moves;
-  for (size_t at = 0; at < place.end;) {
-    const size_t column = place.column + at, x = column % b.columns;
+  size_t row = place.row, x = place.x;
+  for (size_t at = 0; at < place.end; ++row, x = 0) {
     const size_t n = std::min(b.columns - x, place.end - at);
-    const size_t from = (place.line + column / b.columns) * b.x_row + x;
     for (size_t i = 0; i < n; i += lanes) {
-      moves.from[moves.count] = from + i;
+      moves.from[moves.count] = row * b.x_row + x + i;
       moves.to[moves.count++] = at + i;
     }
     at += n;
@@ -107,19 +107,20 @@ template <size_t kN>
 bool find_vectors(const ConvolutionProducts& b, const Place& place, Vectors<kN>& tile) {
   const size_t lanes = hn::Lanes(D());
   if (place.end < kN * lanes || b.columns < lanes) return false;
-  size_t row = place.line + place.column / b.columns, x = place.column % b.columns;
+  size_t at = place.row * b.x_row + place.x, x = place.x, before[kN];
   for (size_t n = 0; n < kN; ++n) {
-    const size_t before = std::min(lanes, b.columns - x);
-    tile.from[n] = row * b.x_row + x;
-    tile.rest[n] = tile.from[n] + (before < lanes ? b.x_row - b.columns : 0);
-    tile.breaks = tile.breaks || before < lanes;
-    hn::Store(hn::VecFromMask(D(), hn::Not(hn::FirstN(D(), before))), D(), tile.mask + n * lanes);
-    x += lanes;
-    if (x >= b.columns) {
-      x -= b.columns;
-      ++row;
-    }
+    const bool ends = x + lanes >= b.columns;
+    const size_t gap = ends ? b.x_row - b.columns : 0;
+    before[n] = ends ? b.columns - x : lanes;
+    tile.breaks = tile.breaks || before[n] < lanes;
+    tile.from[n] = at;
+    tile.rest[n] = before[n] < lanes ? at + gap : at;
+    at += lanes + gap;
+    x = ends ? x + lanes - b.columns : x + lanes;
   }
+  for (size_t n = 0; n < kN && tile.breaks; ++n)
+    hn::Store(hn::VecFromMask(D(), hn::Not(hn::FirstN(D(), before[n]))), D(),
+              tile.mask + n * lanes);
   return true;
 }
 
@@ -179,7 +180,7 @@ HWY_INLINE void Fetch(const float* columns) {
 struct Ahead {
   const float* x = nullptr;
   size_t plane = 0, terms = 0;
-  size_t steps = SIZE_MAX, left = SIZE_MAX;  // of the product for these terms, and before the next
+  size_t steps = 0, left = 0;  // of the product for these terms, and before the next
 
   // Steps until the next terms are asked for, at most n.
   template <size_t kN>
@@ -197,8 +198,15 @@ struct Ahead {
   }
 };
 
+// Columns that come from a buffer, which is in the cache.
+struct NotAhead {
+  template <size_t kN>
+  HWY_INLINE size_t run(size_t n) const {
+    return n;
+  }
+};
+
 Ahead ahead_of(const ConvolutionProducts& b, const Place& place, size_t columns) {
-  if (b.x_plane == 0) return {};
   const size_t steps = (b.channels + kPanel - 1) / kPanel, terms = (kAskSteps + steps - 1) / steps;
   return {.x = b.x + place.line * b.x_row + place.column + columns,
           .plane = b.x_plane,

@@ -8,6 +8,7 @@
 #include "hwy/highway.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/convolution/columns-inl.h"
 #include "ops/keep-inl.h"
@@ -58,15 +59,15 @@ HWY_INLINE void Step(const Source& source, const float* HWY_RESTRICT weights, si
   for (size_t n = 0; n < kN; ++n) Keep(row[n]);
 }
 
-template <size_t kM, size_t kN, class Source>
-HWY_INLINE void Multiply(Source source, const float* HWY_RESTRICT weights, size_t depth,
-                         Ahead& ahead, V (&sums)[kM * kN]) {
+template <size_t kM, size_t kN, class Source, class Next>
+HWY_INLINE void Multiply(Source source, const float* HWY_RESTRICT weights, size_t depth, Next& next,
+                         V (&sums)[kM * kN]) {
   constexpr size_t kRound = kSteps<kM * kN>;
   Step<kM, kN, true>(source, weights, 0, sums);
   weights += kM;
   source.advance(1);
   for (size_t left = depth - 1; left > 0;) {
-    const size_t n = ahead.run<kN>(left);
+    const size_t n = next.template run<kN>(left);
     left -= n;
     for (size_t i = n / kRound; i > 0; --i, weights += kRound * kM, source.advance(kRound)) {
       HWY_UNROLL(4)
@@ -92,6 +93,11 @@ HWY_INLINE void StoreWhole(float* HWY_RESTRICT to, size_t plane, bool accumulate
   for (size_t i = 0; i < kM * kN; ++i) hn::StoreU(sums[i], d, to + i / kN * plane + i % kN * lanes);
 }
 
+template <size_t kN>
+bool stores_whole(const ConvolutionProducts& b, const Place& place) {
+  return b.out_step == 1 && place.end == kN * hn::Lanes(D()) && (!b.accumulate || place.skip == 0);
+}
+
 // Columns [skip, end), any distance apart.
 template <size_t kM, size_t kN>
 HWY_NOINLINE void StoreApart(const ConvolutionProducts& b, const Place& place, float* to,
@@ -112,29 +118,29 @@ HWY_INLINE void Spill(const V (&sums)[kM * kN], float* to) {
   for (size_t i = 0; i < kM * kN; ++i) hn::Store(sums[i], D(), to + i * hn::Lanes(D()));
 }
 
-// Channels [channel, end), kM at a time.
-template <size_t kM, size_t kN, class Source>
+// Channels [channel, end), kM at a time. kPlain: all terms are one block, and whole vectors are
+// stored. Short products are as long as what surrounds them, which is little then.
+template <size_t kM, size_t kN, bool kPlain, class Source, class Next>
 HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, const Terms& terms,
-                           size_t channel, size_t end, const Place& place, Ahead& given) {
+                           size_t channel, size_t end, const Place& place, Next& given) {
   const D d;
-  const size_t lanes = hn::Lanes(d), plane = b.out_plane;
-  const bool is_first = terms.k0 == 0, is_last = terms.k0 + terms.depth == b.depth;
-  const bool accumulate = b.accumulate,
-             whole = b.out_step == 1 && place.end == kN * lanes && (!accumulate || place.skip == 0);
+  const size_t lanes = hn::Lanes(d), plane = b.out_plane, all = b.depth, depth = terms.depth;
+  const bool is_first = kPlain || terms.k0 == 0, is_last = kPlain || terms.k0 + depth == all;
+  const bool accumulate = !kPlain && b.accumulate, whole = kPlain || stores_whole<kN>(b, place);
   // Outputs lie pages apart; a short product is over before they have come.
-  const bool asks = b.out_step == 1 && terms.depth >= kPrefetchDepth && is_last;
-  const float* weights = b.panels + channel * b.depth + terms.k0 * kM;
+  const bool asks = b.out_step == 1 && depth >= kPrefetchDepth && is_last;
+  const float* weights = b.panels + channel * all + terms.k0 * kM;
   float* totals = terms.totals + (channel - terms.first) * kN * lanes;
-  float* const out = b.out + place.line * b.out_row + place.column * b.out_step;
+  float* to = b.out + place.line * b.out_row + place.column * b.out_step + channel * plane;
   const float* const bias = is_last ? b.bias : nullptr;
-  Ahead ahead = given;
-  for (; channel < end; channel += kM, weights += kM * b.depth, totals += kM * kN * lanes) {
-    float* to = out + channel * plane;
+  const Source columns = source;
+  Next next = given;
+  for (; channel < end; channel += kM, weights += kM * all, totals += kM * kN * lanes) {
     if (asks) {
       for (size_t m = 0; m < kM; ++m) Fetch<kN>(to + m * plane);
     }
     V sums[kM * kN];
-    Multiply<kM, kN>(source, weights, terms.depth, ahead, sums);
+    Multiply<kM, kN>(columns, weights, depth, next, sums);
     if (!is_first) {
       HWY_UNROLL(12)
       for (size_t i = 0; i < kM * kN; ++i)
@@ -154,33 +160,34 @@ HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, c
       Spill<kM, kN>(sums, values);
       StoreApart<kM, kN>(b, place, to, values);
     }
+    to += kM * plane;
   }
-  given = ahead;
+  given = next;
 }
 
 // The first channels of a tile, which fill the panel.
-template <size_t kN>
+template <size_t kN, bool kPlain, class Next>
 void FirstChannels(const ConvolutionProducts& b, const Vectors<kN>& tile, const Terms& terms,
-                   const Place& place, Ahead& ahead, float* panel) {
+                   const Place& place, Next& next, float* panel) {
   const auto run = [&]<bool kInPlace, bool kBreaks>() HWY_ATTR {
     const Packing<kN, kInPlace, kBreaks> source(b, tile, terms.k0, panel);
-    Channels<kPanel, kN>(b, source, terms, terms.first, terms.first + kPanel, place, ahead);
+    Channels<kPanel, kN, kPlain>(b, source, terms, terms.first, terms.first + kPanel, place, next);
   };
-  if (b.x_plane > 0) return run.template operator()<true, false>();
+  if constexpr (std::is_same_v<Next, Ahead>) return run.template operator()<true, false>();
   if (tile.breaks) return run.template operator()<false, true>();
   run.template operator()<false, false>();
 }
 
 // All channels for one tile.
-template <size_t kN>
-void TileOf(const ConvolutionProducts& b, const Place& place, float* panel, float* totals) {
+template <size_t kN, bool kPlain, class Next>
+void TileOf(const ConvolutionProducts& b, const Place& place, Next next, float* panel,
+            float* totals) {
   const size_t columns = kN * hn::Lanes(D());
   const size_t even = even_depth(b.depth);
   // Sums wait only if there are several blocks.
   const size_t at_once = even < b.depth ? kChannels : b.channels;
   Vectors<kN> tile;
   const bool is_found = find_vectors(b, place, tile);
-  Ahead ahead = ahead_of(b, place, columns);
   for (size_t first = 0; first < b.channels; first += at_once) {
     const size_t end = std::min(b.channels, first + at_once);
     const size_t whole = first + (end - first) / kPanel * kPanel;
@@ -191,46 +198,70 @@ void TileOf(const ConvolutionProducts& b, const Place& place, float* panel, floa
       // Only the first channels of a group: those of a grain depend on the number of threads, and
       // even the bits of a NaN are those of one kernel.
       if (is_found && b.leads && m == 0 && m < whole) {
-        FirstChannels(b, tile, terms, place, ahead, panel);
+        FirstChannels<kN, kPlain>(b, tile, terms, place, next, panel);
         m += kPanel;
       } else {
         Pack(b, moves_of(b, place), k0, terms.depth, panel, columns);
       }
       const Packed<kN> source = {.panel = panel};
-      Channels<kPanel, kN>(b, source, terms, m, whole, place, ahead);
-      if (end - whole == 1) Channels<1, kN>(b, source, terms, whole, end, place, ahead);
-      if (end - whole == 2) Channels<2, kN>(b, source, terms, whole, end, place, ahead);
-      if (end - whole == 3) Channels<3, kN>(b, source, terms, whole, end, place, ahead);
+      Channels<kPanel, kN, kPlain>(b, source, terms, m, whole, place, next);
+      if (end - whole == 1) Channels<1, kN, false>(b, source, terms, whole, end, place, next);
+      if (end - whole == 2) Channels<2, kN, false>(b, source, terms, whole, end, place, next);
+      if (end - whole == 3) Channels<3, kN, false>(b, source, terms, whole, end, place, next);
     }
   }
+}
+
+template <size_t kN>
+void TileOf(const ConvolutionProducts& b, const Place& place, float* panel, float* totals) {
+  const auto run = [&](auto next) HWY_ATTR {
+    if constexpr (kN == kPackedVectors) {
+      if (b.depth <= kDepthBlock && !b.accumulate && stores_whole<kN>(b, place))
+        return TileOf<kN, true>(b, place, next, panel, totals);
+    }
+    TileOf<kN, false>(b, place, next, panel, totals);
+  };
+  if (b.x_plane > 0) return run(ahead_of(b, place, kN * hn::Lanes(D())));
+  run(NotAhead());
 }
 
 // A line of outputs as a sequence of tiles.
 class Line {
  public:
-  Line(size_t line, size_t length)
-      : line_(line), length_(length), vectors_((length + lanes_ - 1) / lanes_) {}
+  Line(const ConvolutionProducts& b, size_t line, size_t length)
+      : line_(line),
+        length_(length),
+        vectors_((length + lanes_ - 1) / lanes_),
+        columns_(b.columns),
+        row_(line) {}
 
-  size_t vectors() const { return vectors_; }
-  // Vectors of the tile that begins with vector v.
-  size_t width(size_t v) const {
-    const size_t width = std::min(vectors_ - v, kPackedVectors);
-    return vectors_ - v == width + 1 ? width - 1 : width;  // a single one would wait for its sums
+  // Vectors of the next tile; 0 at the end.
+  size_t width() const {
+    const size_t left = vectors_ - vector_, width = std::min(left, kPackedVectors);
+    return left == width + 1 ? width - 1 : width;  // a single one would wait for its sums
   }
-  Place place(size_t v) const {
-    const size_t columns = width(v) * lanes_;
-    Place place = {.line = line_, .column = v * lanes_, .skip = 0, .end = columns};
-    if (v * lanes_ + columns > length_ && length_ >= columns) {  // move back to end with the line
-      place.skip = v * lanes_ + columns - length_;
-      place.column -= place.skip;
+  Place next() {
+    const size_t columns = width() * lanes_, column = vector_ * lanes_;
+    Place place = {
+        .line = line_, .column = column, .row = row_, .x = x_, .skip = 0, .end = columns};
+    if (column + columns > length_) {
+      place.end = std::min(columns, length_);
+      if (length_ >= columns) {  // move back to end with the line
+        place.skip = column + columns - length_;
+        place.column -= place.skip;
+        place.row = line_ + place.column / columns_;
+        place.x = place.column % columns_;
+      }
     }
-    place.end = std::min(columns, length_);
+    vector_ += width();
+    for (x_ += columns; x_ >= columns_; x_ -= columns_) ++row_;
     return place;
   }
 
  private:
   size_t lanes_ = hn::Lanes(D());
-  size_t line_, length_, vectors_;
+  size_t line_, length_, vectors_, columns_;
+  size_t vector_ = 0, row_, x_ = 0;  // of the next tile
 };
 
 void PackedProducts(const ConvolutionProducts& b) {
@@ -240,11 +271,9 @@ void PackedProducts(const ConvolutionProducts& b) {
   const bool runs_on = b.out_row == b.columns * b.out_step;
   const size_t lines = runs_on ? 1 : b.rows;
   for (size_t i = 0; i < lines; ++i) {
-    const Line line(i, runs_on ? b.rows * b.columns : b.columns);
-    size_t width = 0;
-    for (size_t v = 0; v < line.vectors(); v += width) {
-      width = line.width(v);
-      const Place place = line.place(v);
+    Line line(b, i, runs_on ? b.rows * b.columns : b.columns);
+    while (const size_t width = line.width()) {
+      const Place place = line.next();
       if (width == 3) TileOf<3>(b, place, panel, totals);
       if (width == 2) TileOf<2>(b, place, panel, totals);
       if (width == 1) TileOf<1>(b, place, panel, totals);

@@ -2,6 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_panels.cpp"
 #include "hwy/foreach_target.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include "ops/convolution/kernels.h"
@@ -11,12 +12,22 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 
+constexpr size_t kCacheLine = 16;  // floats
+// Source channels that lie pages apart are fetched so long before they are read.
+constexpr size_t kAhead = 8;
+
 void PackPanel(const ConvolutionPanel& b) {
   const ptrdiff_t row = b.reversed ? -static_cast<ptrdiff_t>(kPanel) : ptrdiff_t{kPanel};
   const size_t first = b.reversed ? b.taps - 1 : 0;  // place of tap 0
+  const size_t span = (kPanel - 1) * b.by_output + b.taps;
   for (size_t c = 0; c < b.sources; ++c) {
     const float* w = b.from + c * b.by_source;
     float* to = b.to + (c * b.taps + first) * kPanel;
+    if (c + kAhead < b.sources) {
+      const float* ahead = w + kAhead * b.by_source;
+      for (size_t i = 0; i < span; i += kCacheLine) hwy::Prefetch(ahead + i);
+      hwy::Prefetch(ahead + span - 1);
+    }
     size_t t = 0;
 #if HWY_TARGET != HWY_SCALAR
     static_assert(kPanel == 4);
