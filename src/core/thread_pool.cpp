@@ -76,8 +76,8 @@ void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   busy_.store(false, std::memory_order_release);
 }
 
-// A worker wakes up where it ran before. If the caller is there by now, a virtual machine may leave
-// both on that CPU for 4 to 20 ms: Linux takes halted CPUs of a guest for busy ones. Such a worker
+// A worker wakes up where it ran before, even if the caller is there by now: in a virtual machine
+// of two CPUs both were seen on one of them for 8 ms and more while the other idled. Such a worker
 // may not use the caller's CPU until it is awake.
 void ThreadPool::make_way() noexcept {
   const int here = platform::current_cpu();
