@@ -40,6 +40,7 @@ int usage() {
                "  --case NAME      only what begins with NAME (as failures print it)\n"
                "  --filter TEXT    only cases whose layer/function/shape contains TEXT\n"
                "  --quick          a fixed sample of the cases\n"
+               "  --digest         test: also print a checksum of all results by layer and target\n"
                "  --json           bench: JSON instead of a table\n");
   return 2;
 }
@@ -75,6 +76,8 @@ int main(int argc, char** argv) {
       options.filter = argv[++i];
     else if (option == "--quick")
       options.quick = true;
+    else if (option == "--digest")
+      options.digest = true;
     else if (option == "--json")
       options.json = true;
     else

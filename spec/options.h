@@ -3,7 +3,9 @@
 #define OPENBNNS_SPEC_OPTIONS_H
 
 #include <cstdio>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "random.h"
 
@@ -15,6 +17,7 @@ struct Options {
   std::string filter;     // a part of layer/function/shape
   bool quick = false;
   bool json = false;
+  bool digest = false;  // test: also print a checksum of the results per layer and target
 
   // Whether names that begin with `name` can be wanted.
   bool selects(const std::string& name) const {
@@ -37,6 +40,15 @@ class Report {
     std::fflush(stdout);
   }
   void refused() { ++refused_; }
+  // FNV-1a over the bytes of every result, in the order of the cases.
+  void add_to_digest(const std::string& key, const std::vector<std::byte>& bytes) {
+    uint64_t& h = digests_.try_emplace(key, 0xCBF29CE484222325u).first->second;
+    for (std::byte b : bytes) h = (h ^ static_cast<uint64_t>(b)) * 0x100000001B3u;
+  }
+  void print_digests() const {
+    for (const auto& [key, h] : digests_)
+      std::printf("digest %s %016llx\n", key.c_str(), static_cast<unsigned long long>(h));
+  }
   int finish() const {
     if (refused_) std::printf("%zu optional combinations refused\n", refused_);
     std::printf("%zu passed, %zu failed\n", passed_, failed_);
@@ -45,6 +57,7 @@ class Report {
 
  private:
   size_t passed_ = 0, failed_ = 0, refused_ = 0;
+  std::map<std::string, uint64_t> digests_;
 };
 
 int run_test(const Options& options);

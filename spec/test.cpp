@@ -45,6 +45,7 @@ int run_test(const Options& options) {
   for (const Check& check : suite.checks)
     if (check.name.find(options.filter) != std::string::npos) run_check(check, options, report);
   OpenBNNSSetTarget(nullptr);
+  if (options.digest) report.print_digests();
   return report.finish();
 }
 

@@ -193,6 +193,7 @@ std::string Trial::compare_once(const std::string& mode, const Placement& placem
     return first->second.bits == bits ? first->second.problem
                                       : what + ": bits differ from those of one thread";
   const std::string problem = compare(placement, expected, added_to, what);
+  if (options_.digest) report_.add_to_digest(case_.layer + "/" + target_, bits);
   verdicts_[mode + what] = {.bits = std::move(bits), .problem = problem};
   return problem;
 }

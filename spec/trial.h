@@ -70,6 +70,7 @@ class Trial {
   const Options& options_;
   Report& report_;
   std::string name_;
+  std::string target_;
 
   std::vector<Stored> stored_, stored_delta_, old_delta_;
   Values<double> drawn_;                  // what the stored numbers mean

@@ -18,6 +18,7 @@ void Trial::run_target(const std::string& target) {
   if (OpenBNNSSetTarget(target.c_str()) != 0)
     return report_.fail(name, std::string("target not set: ") + OpenBNNSGetLastError());
   verdicts_.clear();
+  target_ = target;
   for (size_t threads = 1; threads <= 3; ++threads)
     run_threads(threads, name + "/t" + std::to_string(threads));
 }
