@@ -7,6 +7,7 @@
 #ifndef OPENBNNS_SPEC_LAYOUT_H
 #define OPENBNNS_SPEC_LAYOUT_H
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -170,6 +171,16 @@ inline size_t span_of(const Shape& shape, const Index& stride) {
   for (size_t s = 0; s < shape.rank(); ++s)
     span += (shape.size[paired_axis(shape, s)] - 1) * stride[s];
   return span;
+}
+
+// From one sample to the next with a batch stride of 0: where the next index of the outermost axis
+// would be, behind the padding of the last row.
+inline size_t packed_step(const Shape& shape, const Index& stride) {
+  if (is_pack32(shape.layout)) return span_of(shape, stride);
+  size_t step = 1;
+  for (size_t s = 0; s < shape.rank(); ++s)
+    step = std::max(step, shape.size[paired_axis(shape, s)] * stride[s]);
+  return step;
 }
 
 }  // namespace spec

@@ -14,7 +14,8 @@
 namespace spec {
 
 enum class Strides { kDense, kPadded, kStrided };
-enum class BatchStride { kZero, kPacked, kPadded };
+// 0 as an argument, which means the packed step; the shortest one; a longer one.
+enum class BatchStride { kZero, kTight, kPadded };
 
 struct Arrangement {
   Strides strides = Strides::kDense;
@@ -35,8 +36,8 @@ class Placement {
     choose_strides(how);
     const Index one = element_offsets(shape, stride_);
     const size_t span = span_of(shape, stride_);
-    const size_t step =
-        how.batch_stride == BatchStride::kPadded ? span + how.gap + how.padding : span;
+    const size_t steps[] = {packed_step(shape, stride_), span, span + how.gap + how.padding};
+    const size_t step = steps[static_cast<size_t>(how.batch_stride)];
     batch_argument_ = how.batch_stride == BatchStride::kZero ? 0 : step;
     offsets_.clear();
     for (size_t b = 0; b < samples; ++b)

@@ -32,9 +32,9 @@ struct PoolingIndexMemory {
     offsets.clear();
     for (size_t b = 0; b < batch; ++b)
       for (size_t o : element_offsets(shape, stride))
-        offsets.push_back(b * (step ? step : span) + o);
-    small.assign(batch * (span + 1), 0xFFFFFFFFu);
-    large.assign(batch * (span + 1), ~size_t{0});
+        offsets.push_back(b * (step ? step : packed_step(shape, stride)) + o);
+    small.assign(offsets.back() + 1, 0xFFFFFFFFu);
+    large.assign(offsets.back() + 1, ~size_t{0});
   }
   void write(const std::vector<size_t>& values) {
     for (size_t k = 0; k < values.size(); ++k) {

@@ -27,7 +27,7 @@ void BNNSFilterDestroy(BNNSFilter filter) {
 
 BNNSNDArrayDescriptor BNNSGetPointer(BNNSFilter filter, BNNSPointerSpecifier target) {
   return boundary::value("BNNSGetPointer", BNNSNDArrayDescriptor{},
-                         [&] { return find_filter(filter).pointer(target); });
+                         [&] { return find_filter_as<PointerCalls>(filter).pointer(target); });
 }
 
 }  // extern "C"

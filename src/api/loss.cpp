@@ -19,16 +19,16 @@ int BNNSLossFilterApplyBatch(BNNSFilter filter, size_t batch_size, const void* i
                              size_t weights_size, void* out, BNNSNDArrayDescriptor* in_delta,
                              size_t in_delta_stride) {
   return boundary::status("BNNSLossFilterApplyBatch", [&] {
-    find_filter(filter).apply_loss({.batch = batch_size,
-                                    .in = in,
-                                    .in_stride = in_stride,
-                                    .labels = labels,
-                                    .labels_stride = labels_stride,
-                                    .weights = weights,
-                                    .weights_size = weights_size,
-                                    .out = out,
-                                    .in_delta = in_delta,
-                                    .in_delta_stride = in_delta_stride});
+    find_filter_as<LossCalls>(filter).apply_loss({.inputs = {.batch = batch_size,
+                                                             .in = in,
+                                                             .in_stride = in_stride,
+                                                             .labels = labels,
+                                                             .labels_stride = labels_stride,
+                                                             .weights = weights,
+                                                             .weights_size = weights_size,
+                                                             .in_delta = in_delta,
+                                                             .in_delta_stride = in_delta_stride},
+                                                  .out = out});
   });
 }
 
@@ -39,17 +39,18 @@ int BNNSLossFilterApplyBackwardBatch(BNNSFilter filter, size_t batch_size, const
                                      const BNNSNDArrayDescriptor* out_delta,
                                      size_t out_delta_stride) {
   return boundary::status("BNNSLossFilterApplyBackwardBatch", [&] {
-    find_filter(filter).apply_loss_backward({.batch = batch_size,
-                                             .in = in,
-                                             .in_stride = in_stride,
-                                             .in_delta = in_delta,
-                                             .in_delta_stride = in_delta_stride,
-                                             .labels = labels,
-                                             .labels_stride = labels_stride,
-                                             .weights = weights,
-                                             .weights_size = weights_size,
-                                             .out_delta = out_delta,
-                                             .out_delta_stride = out_delta_stride});
+    find_filter_as<LossCalls>(filter).apply_loss_backward(
+        {.inputs = {.batch = batch_size,
+                    .in = in,
+                    .in_stride = in_stride,
+                    .labels = labels,
+                    .labels_stride = labels_stride,
+                    .weights = weights,
+                    .weights_size = weights_size,
+                    .in_delta = in_delta,
+                    .in_delta_stride = in_delta_stride},
+         .out_delta = out_delta,
+         .out_delta_stride = out_delta_stride});
   });
 }
 

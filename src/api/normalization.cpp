@@ -20,12 +20,13 @@ int BNNSNormalizationFilterApplyBatch(BNNSFilter filter, size_t batch_size, cons
                                       size_t in_stride, void* out, size_t out_stride,
                                       bool training) {
   return boundary::status("BNNSNormalizationFilterApplyBatch", [&] {
-    find_filter(filter).apply_normalization({.batch = batch_size,
-                                             .in = in,
-                                             .in_stride = in_stride,
-                                             .out = out,
-                                             .out_stride = out_stride,
-                                             .training = training});
+    find_filter_as<NormalizationCalls>(filter).apply_normalization(
+        {.filter = {.batch = batch_size,
+                    .in = in,
+                    .in_stride = in_stride,
+                    .out = out,
+                    .out_stride = out_stride},
+         .training = training});
   });
 }
 
@@ -34,15 +35,16 @@ int BNNSNormalizationFilterApplyBackwardBatch(
     const void* out, size_t out_stride, BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride,
     BNNSNDArrayDescriptor* beta_delta, BNNSNDArrayDescriptor* gamma_delta) {
   return boundary::status("BNNSNormalizationFilterApplyBackwardBatch", [&] {
-    find_filter(filter).apply_normalization_backward({.batch = batch_size,
-                                                      .in_delta = in_delta,
-                                                      .in_delta_stride = in_delta_stride,
-                                                      .out = out,
-                                                      .out_stride = out_stride,
-                                                      .out_delta = out_delta,
-                                                      .out_delta_stride = out_delta_stride,
-                                                      .beta_delta = beta_delta,
-                                                      .gamma_delta = gamma_delta});
+    find_filter_as<NormalizationCalls>(filter).apply_normalization_backward(
+        {.batch = batch_size,
+         .in_delta = in_delta,
+         .in_delta_stride = in_delta_stride,
+         .out = out,
+         .out_stride = out_stride,
+         .out_delta = out_delta,
+         .out_delta_stride = out_delta_stride,
+         .beta_delta = beta_delta,
+         .gamma_delta = gamma_delta});
   });
 }
 

@@ -1,4 +1,4 @@
-// Pooling filters: today's creator and that of 2016, and the calls that carry indices.
+// Pooling filters: the creator, and the calls that carry indices.
 #include "layers/pooling.h"
 
 #include "api/boundary.h"
@@ -9,11 +9,13 @@ using namespace bnns::impl;
 namespace {
 
 int apply(const char* function, BNNSFilter filter, const PoolingForwardArgs& args) {
-  return boundary::status(function, [&] { find_filter(filter).apply_pooling(args); });
+  return boundary::status(function,
+                          [&] { find_filter_as<PoolingCalls>(filter).apply_pooling(args); });
 }
 
 int apply_backward(const char* function, BNNSFilter filter, const PoolingBackwardArgs& args) {
-  return boundary::status(function, [&] { find_filter(filter).apply_pooling_backward(args); });
+  return boundary::status(
+      function, [&] { find_filter_as<PoolingCalls>(filter).apply_pooling_backward(args); });
 }
 
 }  // namespace
@@ -24,17 +26,6 @@ BNNSFilter BNNSFilterCreateLayerPooling(const BNNSLayerParametersPooling* layer_
                                         const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerPooling",
                           [&] { return make_pooling_filter(layer_params, filter_params); });
-}
-
-BNNSFilter BNNSFilterCreatePoolingLayer(const BNNSImageStackDescriptor* in_desc,
-                                        const BNNSImageStackDescriptor* out_desc,
-                                        const BNNSPoolingLayerParameters* layer_params,
-                                        const BNNSFilterParameters* filter_params) {
-  return boundary::handle("BNNSFilterCreatePoolingLayer", [&] {
-    const BNNSLayerParametersPooling today =
-        pooling_parameters_of_2016(in_desc, out_desc, layer_params);
-    return make_pooling_filter(&today, filter_params);
-  });
 }
 
 int BNNSPoolingFilterApplyBatch(BNNSFilter filter, size_t batch_size, const void* in,

@@ -1,8 +1,8 @@
 #include "core/descriptor.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 
 #include "core/checked.h"
 
@@ -71,8 +71,10 @@ void resolve_span(const char* field, Descriptor& result) {
   View& view = result.view;
   view.count = 1;
   view.span = 1;
+  view.step = 1;
   for (size_t k = 0; k < view.rank; ++k) {
     view.count = checked_mul(view.count, view.extent[k], field);
+    view.step = std::max(view.step, checked_mul(view.extent[k], view.stride[k], field));
     view.span =
         checked_add(view.span, checked_mul(view.extent[k] - 1, view.stride[k], field), field);
   }
@@ -81,6 +83,7 @@ void resolve_span(const char* field, Descriptor& result) {
     const size_t channels = result.size[3];
     view.span = checked_mul(checked_mul(div_up(channels, kPack), kPack, field),
                             view.count / channels, field);
+    view.step = view.span;
   }
   const size_t bytes = checked_mul(view.span, div_up(result.type->bits, 8), field);
   require(bytes <= static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max()), field, " spans ",
@@ -124,45 +127,15 @@ Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field
   return result;
 }
 
-void Delta::read(const BNNSNDArrayDescriptor& given, const char* field, const Descriptor& frozen,
-                 const char* frozen_field, Use use, DeltaTypes types) {
-  frozen_ = &frozen;
-  data_ = given.data;
-  accumulate_ = given.flags == BNNSNDArrayFlagBackpropAccumulate;
-  require(given.flags == BNNSNDArrayFlagBackpropSet ||
-              given.flags == BNNSNDArrayFlagBackpropAccumulate || use == Use::kInput,
-          field, ".flags is ", static_cast<uint32_t>(given.flags), "; that is no BNNSNDArrayFlags");
-  if (is_written_like(given, frozen)) {
-    // What was an input at creation may have overlapping elements; this refuses them.
-    if (use == Use::kOutput && frozen.view.overlaps) read_ = read_descriptor(given, field, use);
-  } else {
-    const Descriptor& result = read_.emplace(read_descriptor(given, field, use));
-    const bool same_layout = result.layout == frozen.layout;
-    bool equal = result.view.count == frozen.view.count;
-    for (size_t k = 0; same_layout && k < frozen.rank(); ++k)
-      equal &= result.size[k] == frozen.size[k];
-    if (!equal) {
-      fail(field, " is ", describe(result), ", but ", frozen_field, " is ", describe(frozen),
-           "; they must have the same elements");
-    }
-    require_plain_layout(result, field);
+void require_same_elements(const Descriptor& delta, const char* field, const Descriptor& frozen,
+                           const char* frozen_field) {
+  bool equal = delta.view.count == frozen.view.count;
+  for (size_t k = 0; delta.layout == frozen.layout && k < frozen.rank(); ++k)
+    equal &= delta.size[k] == frozen.size[k];
+  if (!equal) {
+    fail(field, " is ", describe(delta), ", but ", frozen_field, " is ", describe(frozen),
+         "; they must have the same elements");
   }
-  const bool wide = types == DeltaTypes::kFloat32OrBFloat16;
-  require(view().is_float() || (wide && view().type == BNNSDataTypeBFloat16), field,
-          ".data_type is ", descriptor().type->name,
-          wide ? "; gradients are Float32 or BFloat16" : "; gradients are Float32");
-  require_data(data_, view().type, field);
-}
-
-Descriptor read_delta(const BNNSNDArrayDescriptor& given, const char* field,
-                      const Descriptor& frozen, const char* frozen_field, Use use,
-                      DeltaTypes types) {
-  Delta delta;
-  delta.read(given, field, frozen, frozen_field, use, types);
-  Descriptor result = delta.descriptor();
-  result.view.data = delta.data();
-  result.accumulate = delta.accumulate();
-  return result;
 }
 
 Text describe(const Descriptor& descriptor) {
@@ -178,33 +151,6 @@ Text describe(const Descriptor& descriptor) {
 void require_plain_layout(const Descriptor& descriptor, const char* field) {
   require(!descriptor.layout->packed32 && !descriptor.layout->opaque, field, ".layout is ",
           descriptor.layout->name, "; it must be a plain array here");
-}
-
-namespace {
-
-// Places of all values are multiples of it.
-size_t common_stride(const View& view) {
-  size_t common = 0;
-  for (size_t k = 0; k < view.rank; ++k) {
-    if (view.extent[k] > 1) common = std::gcd(common, view.stride[k]);
-  }
-  return common;
-}
-
-}  // namespace
-
-void require_batch_of_many(const View& sample, size_t batch, size_t batch_stride,
-                           const char* name) {
-  const size_t step = batch_stride == 0 ? sample.span : batch_stride;
-  require(step >= sample.span || step <= common_stride(sample) / batch, name, " is ", step,
-          ", but one sample spans ", sample.span, " values; samples must not overlap");
-  size_t bytes;
-  const bool fits = !__builtin_mul_overflow(batch - 1, step, &bytes) &&
-                    !__builtin_add_overflow(bytes, sample.span, &bytes) &&
-                    !__builtin_mul_overflow(bytes, sizeof(int64_t), &bytes) &&
-                    bytes <= static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max());
-  require(fits, "batch_size is ", batch, " with ", name, " ", step,
-          "; the batch is larger than an address space");
 }
 
 }  // namespace bnns::impl

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "core/error.h"
 #include "core/log.h"
 #include "core/platform.h"
 #include "core/target.h"
@@ -53,50 +54,16 @@ FilterOptions::FilterOptions(const BNNSFilterParameters* parameters)
   if (parameters->n_threads != 0) threads = parameters->n_threads;
 }
 
-Range require_forward(const ForwardArgs& args, const View& in, const View& out) {
-  require_data(args.in, in.type, "in");
-  require_data(args.out, out.type, "out");
-  require_batch(in, args.batch, args.in_stride, "in_stride");
-  require_batch(out, args.batch, args.out_stride, "out_stride");
-  const Range written = range_of(out, args.out, args.batch, args.out_stride);
-  require_apart(range_of(in, args.in, args.batch, args.in_stride), "in", written, "out");
-  return written;
+void fail_not_accepted(const Filter& filter) {
+  fail("filter is ", filter.kind(), "; it does not accept this call");
 }
 
 void Filter::apply(const ForwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
+  fail_not_accepted(*this);
 }
 
 void Filter::apply_backward(const BackwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
-}
-
-void Filter::apply_loss(const LossForwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
-}
-
-void Filter::apply_loss_backward(const LossBackwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
-}
-
-void Filter::apply_normalization(const NormalizationForwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
-}
-
-void Filter::apply_normalization_backward(const NormalizationBackwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
-}
-
-void Filter::apply_pooling(const PoolingForwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
-}
-
-void Filter::apply_pooling_backward(const PoolingBackwardArgs&) {
-  fail("filter is ", kind_, "; it does not accept this call");
-}
-
-BNNSNDArrayDescriptor Filter::pointer(BNNSPointerSpecifier) {
-  fail("filter is ", kind_, "; only activation filters have pointers");
+  fail_not_accepted(*this);
 }
 
 void Filter::reserve(size_t, size_t) {

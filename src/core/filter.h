@@ -7,9 +7,9 @@
 #include <new>
 #include <utility>
 
-#include "core/descriptor.h"
 #include "core/handle.h"
 #include "core/memory.h"
+#include "core/text.h"
 #include "openbnns/bnns.h"
 
 namespace bnns::impl {
@@ -35,10 +35,6 @@ struct ForwardArgs {
   size_t out_stride;
 };
 
-// The checks of a layer that cannot work in place: pointers, strides, overlap. Returns what is
-// written.
-Range require_forward(const ForwardArgs& args, const View& in, const View& out);
-
 struct BackwardArgs {
   size_t batch;
   const void* in;
@@ -53,69 +49,8 @@ struct BackwardArgs {
   BNNSNDArrayDescriptor* bias_delta;
 };
 
-struct LossForwardArgs {
-  size_t batch;
-  const void* in;
-  size_t in_stride;
-  const void* labels;
-  size_t labels_stride;
-  const void* weights;
-  size_t weights_size;
-  void* out;
-  const BNNSNDArrayDescriptor* in_delta;
-  size_t in_delta_stride;
-};
-
-struct LossBackwardArgs {
-  size_t batch;
-  const void* in;
-  size_t in_stride;
-  const BNNSNDArrayDescriptor* in_delta;
-  size_t in_delta_stride;
-  const void* labels;
-  size_t labels_stride;
-  const void* weights;
-  size_t weights_size;
-  const BNNSNDArrayDescriptor* out_delta;
-  size_t out_delta_stride;
-};
-
-struct NormalizationForwardArgs {
-  size_t batch;
-  const void* in;
-  size_t in_stride;
-  void* out;
-  size_t out_stride;
-  bool training;
-};
-
-struct NormalizationBackwardArgs {
-  size_t batch;
-  BNNSNDArrayDescriptor* in_delta;
-  size_t in_delta_stride;
-  const void* out;
-  size_t out_stride;
-  const BNNSNDArrayDescriptor* out_delta;
-  size_t out_delta_stride;
-  BNNSNDArrayDescriptor* beta_delta;
-  BNNSNDArrayDescriptor* gamma_delta;
-};
-
-// indices: data NULL for none.
-struct PoolingForwardArgs {
-  ForwardArgs filter;
-  BNNSDataType indices_type;
-  void* indices;
-  size_t indices_stride;
-};
-
-struct PoolingBackwardArgs {
-  BackwardArgs filter;
-  BNNSDataType indices_type;
-  const void* indices;
-  size_t indices_stride;
-};
-
+// Base of all filters. What every filter can be asked stands here; the calls of a family (losses,
+// pooling, ...) are an interface of its own, in the header of that layer.
 class Filter {
  public:
   // `kind` is the word for messages, e.g. "an activation filter".
@@ -125,16 +60,9 @@ class Filter {
   Filter& operator=(const Filter&) = delete;
   virtual ~Filter() = default;
 
-  // Each throws "does not accept this call" unless the layer overrides it.
+  // Each is refused unless the layer overrides it.
   virtual void apply(const ForwardArgs& args);
   virtual void apply_backward(const BackwardArgs& args);
-  virtual void apply_loss(const LossForwardArgs& args);
-  virtual void apply_loss_backward(const LossBackwardArgs& args);
-  virtual void apply_normalization(const NormalizationForwardArgs& args);
-  virtual void apply_normalization_backward(const NormalizationBackwardArgs& args);
-  virtual void apply_pooling(const PoolingForwardArgs& args);
-  virtual void apply_pooling_backward(const PoolingBackwardArgs& args);
-  virtual BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target);
 
   // Allocates now what applies of this size would allocate later.
   virtual void reserve(size_t batch, size_t callers);
@@ -164,6 +92,21 @@ inline Filter& find_filter(const void* handle) {
     fail_no_filter(handle);
   return *static_cast<Filter*>(object);
 }
+
+[[noreturn]] void fail_not_accepted(const Filter& filter);
+
+// The calls of a family: an interface that the family's filters implement beside Filter, e.g.
+//   class LossFilter final : public Filter, public LossCalls
+// Filters of other kinds are refused.
+template <class Calls>
+Calls& find_filter_as(const void* handle) {
+  Filter& filter = find_filter(handle);
+  auto* calls = dynamic_cast<Calls*>(&filter);
+  if (calls == nullptr) [[unlikely]]
+    fail_not_accepted(filter);
+  return *calls;
+}
+
 void destroy_filter(void* handle);
 void log_plan(const Filter& filter);
 

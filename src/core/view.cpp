@@ -1,5 +1,7 @@
 #include "core/view.h"
 
+#include "core/batch.h"
+
 namespace bnns::impl {
 namespace {
 
@@ -32,23 +34,27 @@ View collapsed(const View& view) {
   return result;
 }
 
-View batched(const View& view, const void* data, size_t batch, size_t batch_stride) {
-  View result = view;
+View batched(const View& sample, const void* data, size_t size, size_t step) {
+  View result = sample;
   result.data = const_cast<void*>(data);
   result.rank = 0;
-  const size_t step = batch_stride == 0 ? view.span : batch_stride;
-  // A batch stride below the inner stride makes the batch the fastest axis in memory; the order of
-  // elements stays sample by sample.
-  for (size_t k = 0; k < view.rank; ++k) push_axis(result, view.extent[k], view.stride[k]);
-  push_axis(result, batch, step);
+  // With interleaved samples the batch is the fastest axis in memory; the order of elements stays
+  // sample by sample all the same.
+  for (size_t k = 0; k < sample.rank; ++k) push_axis(result, sample.extent[k], sample.stride[k]);
+  push_axis(result, size, step);
   if (result.rank == 0) {
     result.rank = 1;
     result.extent[0] = 1;
     result.stride[0] = 1;
   }
-  result.count = view.count * batch;
-  result.span = view.span + (batch - 1) * step;
+  result.count = sample.count * size;
+  result.span = sample.span + (size - 1) * step;
+  result.step = std::max(sample.step, size * step);
   return result;
+}
+
+View whole(const Batch& batch) {
+  return batched(*batch.sample, batch.data, batch.size, batch.step);
 }
 
 Walker::Walker(const View& view, size_t first) : view_(view) {

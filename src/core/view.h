@@ -29,6 +29,7 @@ struct View {
   size_t stride[kMaxRank + 1] = {};  // in values
   size_t count = 0;                  // elements
   size_t span = 0;                   // values from the first to behind the last element
+  size_t step = 0;                   // max(extent * stride): to the next sample of a packed batch
   bool overlaps = false;             // some elements share their place: inputs only
   Scaling scaling;
 
@@ -47,8 +48,8 @@ struct View {
 // The same elements with as few axes as possible: neighbouring axes that form one line are joined.
 View collapsed(const View& view);
 
-// `batch` copies of the view, `batch_stride` values apart (0: packed), as one collapsed view.
-View batched(const View& view, const void* data, size_t batch, size_t batch_stride);
+// `size` samples, `step` values apart, as one collapsed view.
+View batched(const View& sample, const void* data, size_t size, size_t step);
 
 // Walks over the runs of a collapsed view: stretches of the fastest axis.
 class Walker {

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "core/parallel.h"
 #include "layers/integer_constants.h"
 #include "ops/move.h"
@@ -76,9 +76,11 @@ ActivationProblem read(const BNNSLayerParametersActivation* p) {
   return problem;
 }
 
-// The axes of `like` with the strides of another tensor of the same count, plus the batch.
-void set_strides(SoftmaxAxes& axes, size_t tensor, const View& like, const View& view, size_t batch,
-                 size_t batch_stride, const char* field) {
+// Tensor number `tensor` of the axes: those of `like`, with the strides of another tensor of the
+// same count, and the batch.
+void set_strides(SoftmaxAxes& axes, size_t tensor, const View& like, const Batch& batch,
+                 const char* field) {
+  const View& view = *batch.sample;
   bool same = view.rank == like.rank;
   for (size_t k = 0; same && k < like.rank; ++k) same = view.extent[k] == like.extent[k];
   if (!same && !view.is_dense()) {
@@ -91,23 +93,8 @@ void set_strides(SoftmaxAxes& axes, size_t tensor, const View& like, const View&
     axes.stride[tensor][k] = same ? view.stride[k] : packed;
     packed *= like.extent[k];
   }
-  axes.extent[like.rank] = batch;
-  axes.stride[tensor][like.rank] = batch_stride == 0 ? view.span : batch_stride;
-}
-
-bool same_place(const View& a, const View& b) {
-  bool same = a.data == b.data && a.type == b.type && a.rank == b.rank && a.scaling.is_plain() &&
-              b.scaling.is_plain();
-  for (size_t k = 0; same && k < a.rank; ++k)
-    same = a.extent[k] == b.extent[k] && a.stride[k] == b.stride[k];
-  return same;
-}
-
-// Element-wise work may run in place, but only exactly in place.
-void require_apart_or_same(const View& a, const char* a_name, const View& b, const char* b_name) {
-  const Range first = range_of(a, a.data, 1, 0), second = range_of(b, b.data, 1, 0);
-  require(!overlap(first, second) || same_place(a, b), a_name, " and ", b_name,
-          " overlap in memory; they must be separate, or the same with equal strides");
+  axes.extent[like.rank] = batch.size;
+  axes.stride[tensor][like.rank] = batch.step;
 }
 
 BNNSNDArrayDescriptor float_vector(size_t size, float* data) {
@@ -120,7 +107,7 @@ BNNSNDArrayDescriptor float_vector(size_t size, float* data) {
   return d;
 }
 
-class ActivationFilter final : public Filter {
+class ActivationFilter final : public Filter, public PointerCalls {
  public:
   ActivationFilter(const FilterOptions& options, const ActivationProblem& problem,
                    const BNNSActivation& activation);
@@ -143,10 +130,9 @@ class ActivationFilter final : public Filter {
   }
   bool slope_known_from_output() const;
   Slope choose_slope(const BackwardArgs& args) const;
-  void apply_axes(const ForwardArgs& args);
-  void backward_axes(const BackwardArgs& args, Slope slope, const Descriptor& dx,
-                     const Descriptor& dy);
-  void backward_alpha(const BackwardArgs& args, const View& x, const View& dy, const View* dx);
+  void apply_axes(const Batch& x, const Batch& y);
+  void backward_axes(Slope slope, const Batch& known, const Batch& dy, const Gradient& dx);
+  void backward_alpha(const Batch& x, const Batch& dy, const Gradient& alpha);
 
   ActivationProblem problem_;
   bool flat_;  // element-wise on contiguous Float32: no views are needed
@@ -186,24 +172,16 @@ ActivationFilter::ActivationFilter(const FilterOptions& options, const Activatio
 void ActivationFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
   const View &in = problem_.in.view, &out = problem_.out.view;
-  require_data(args.in, in.type, "in");
-  require_data(args.out, out.type, "out");
-  require_batch(in, args.batch, args.in_stride, "in_stride");
-  require_batch(out, args.batch, args.out_stride, "out_stride");
-  const bool packed = args.batch == 1 || ((args.in_stride == 0 || args.in_stride == in.span) &&
-                                          (args.out_stride == 0 || args.out_stride == out.span));
-  if (flat_ && packed) {
-    const size_t n = in.count * args.batch;
-    const auto* x = static_cast<const float*>(args.in);
-    auto* y = static_cast<float*>(args.out);
-    require(x == y || x + n <= y || y + n <= x,
-            "in and out overlap in memory; they must be separate, or the same");
-    if (static_cast<double>(n) * function_.row().nanoseconds < kSerialNanoseconds || threads() == 1)
-      return function_.forward(x, y, n);
-  }
-  const View x = batched(in, args.in, args.batch, args.in_stride);
-  const View y = batched(out, args.out, args.batch, args.out_stride);
-  require_apart_or_same(x, "in", y, "out");
+  const Batch x_batch = read_batch(in, args.batch, args.in, args.in_stride, kIn);
+  const Batch y_batch = read_batch(out, args.batch, args.out, args.out_stride, kOut);
+  require_apart_or_same(y_batch, "out", x_batch, "in");
+  const size_t n = in.count * args.batch;
+  const bool packed = args.batch == 1 || (x_batch.step == in.span && y_batch.step == out.span);
+  const bool serial =
+      threads() == 1 || static_cast<double>(n) * function_.row().nanoseconds < kSerialNanoseconds;
+  if (flat_ && packed && serial)
+    return function_.forward(x_batch.at<const float>(0), y_batch.at<float>(0), n);
+  const View x = whole(x_batch), y = whole(y_batch);
   switch (problem_.row->kind) {
     case ActivationClass::kElement:
       if (problem_.row->function == kIdentity) return run_move(*run_.convert, threads(), x, y);
@@ -212,7 +190,7 @@ void ActivationFilter::apply(const ForwardArgs& args) {
       return run_forward_channels(run_, function_, alphas_.data(), problem_.channels,
                                   problem_.plane, x, y);
     case ActivationClass::kAxis:
-      return apply_axes(args);
+      return apply_axes(x_batch, y_batch);
     case ActivationClass::kInteger:
       return run_integer_linear(integer_.function(), threads(), x, y);
     case ActivationClass::kRandom:
@@ -232,15 +210,15 @@ SoftmaxAxes ActivationFilter::axes() const {
   return axes;
 }
 
-void ActivationFilter::apply_axes(const ForwardArgs& args) {
+void ActivationFilter::apply_axes(const Batch& x_batch, const Batch& y_batch) {
   const View &in = problem_.in.view, &out = problem_.out.view;
   SoftmaxAxes axes = this->axes();
-  set_strides(axes, 0, in, in, args.batch, args.in_stride, "i_desc");
-  set_strides(axes, 1, in, out, args.batch, args.out_stride, "o_desc");
-  set_strides(axes, 2, in, in, args.batch, args.in_stride, "i_desc");
+  set_strides(axes, 0, in, x_batch, "i_desc");
+  set_strides(axes, 1, in, y_batch, "o_desc");
+  set_strides(axes, 2, in, x_batch, "i_desc");
   collapse(axes);
-  const SoftmaxTensor x = {const_cast<void*>(args.in), in.type, in.scaling};
-  const SoftmaxTensor y = {args.out, out.type, out.scaling};
+  const SoftmaxTensor x = {x_batch.data, in.type, in.scaling};
+  const SoftmaxTensor y = {y_batch.data, out.type, out.scaling};
   if (problem_.row->function == BNNSActivationFunctionGumbelMax) {
     const ActivationParameters& p = function_.parameters();
     run_gumbel_max(softmax_run_, axes, p.alpha, p.beta,
@@ -272,11 +250,8 @@ Slope ActivationFilter::choose_slope(const BackwardArgs& args) const {
 }
 
 void ActivationFilter::apply_backward(const BackwardArgs& args) {
-  const auto wanted = [](const BNNSNDArrayDescriptor* d) {
-    return d != nullptr && d->data != nullptr;
-  };
-  const bool want_x = wanted(args.in_delta), want_alpha = wanted(args.weights_delta);
-  require(!wanted(args.bias_delta), "bias_delta is given; an activation filter has no bias");
+  const bool want_x = is_wanted(args.in_delta), want_alpha = is_wanted(args.weights_delta);
+  require(!is_wanted(args.bias_delta), "bias_delta is given; an activation filter has no bias");
   if (!want_x && !want_alpha) return;
   const bool has_slope = problem_.row->function == BNNSActivationFunctionLeakyRectifiedLinear ||
                          problem_.row->function == BNNSActivationFunctionPReLUPerChannel;
@@ -289,84 +264,61 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   const Slope slope = choose_slope(args);
   require(!want_alpha || args.in != nullptr, "in is NULL; the gradient of the slope needs it");
   if (args.batch == 0) return;
-  const Descriptor dy =
-      read_delta(*args.out_delta, "out_delta", problem_.out, "o_desc", Use::kInput);
-  require_batch(dy.view, args.batch, args.out_delta_stride, "out_delta_stride");
-  Descriptor dx;
+
+  Call call(args.batch);
+  const bool from_input = slope == Slope::kFromInput, need_x = from_input || want_alpha;
+  const Batch dy =
+      call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out, "o_desc");
+  Batch x, y;
+  if (need_x) x = call.reads(problem_.in.view, args.in, args.in_stride, kIn);
+  if (!from_input) y = read_batch(problem_.out.view, args.batch, args.out, args.out_stride, kOut);
+  const Gradient alpha =
+      call.writes_parameter_delta(args.weights_delta, "weights_delta", alpha_desc_, "alpha");
+  if (want_alpha) call.check_overlaps();  // in_delta may lie where out_delta, in or out do
+  Gradient dx;
+  const Batch& known = from_input ? x : y;
   if (want_x) {
-    dx = read_delta(*args.in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
-    require_batch(dx.view, args.batch, args.in_delta_stride, "in_delta_stride");
+    dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
+    require_apart_or_same(dx, "in_delta", dy, "out_delta");
+    require_apart_or_same(dx, "in_delta", known, from_input ? "in" : "out");
+    if (need_x) require_apart_or_same(dx, "in_delta", x, "in");
+    require_apart(range_of(alpha), "weights_delta", range_of(dx), "in_delta");
   }
-  const bool from_input = slope == Slope::kFromInput;
-  const bool need_x = from_input || want_alpha;
-  if (need_x) {
-    require_data(args.in, BNNSDataTypeFloat32, "in");
-    require_batch(problem_.in.view, args.batch, args.in_stride, "in_stride");
-  }
-  if (!from_input) {
-    require_data(args.out, BNNSDataTypeFloat32, "out");
-    require_batch(problem_.out.view, args.batch, args.out_stride, "out_stride");
-  }
-  const View delta = batched(dy.view, dy.view.data, args.batch, args.out_delta_stride);
-  const View x = batched(problem_.in.view, args.in, args.batch, args.in_stride);
-  const View known =
-      from_input ? x : batched(problem_.out.view, args.out, args.batch, args.out_stride);
-  View target;
-  if (want_x) {
-    target = batched(dx.view, dx.view.data, args.batch, args.in_delta_stride);
-    require_apart_or_same(target, "in_delta", delta, "out_delta");
-    require_apart_or_same(target, "in_delta", known, from_input ? "in" : "out");
-    if (need_x) require_apart_or_same(target, "in_delta", x, "in");
-  }
-  // Before in_delta is written: it may be out_delta's memory.
-  if (want_alpha) backward_alpha(args, x, delta, want_x ? &target : nullptr);
+  // Before in_delta is written: it may be the memory of in or out_delta.
+  if (want_alpha) backward_alpha(x, dy, alpha);
   if (!want_x) return;
   if (problem_.row->kind == ActivationClass::kAxis) {
-    backward_axes(args, slope, dx, dy);
+    backward_axes(slope, known, dy, dx);
   } else if (per_channel()) {
     run_backward_channels(run_, function_, slope, alphas_.data(), problem_.channels, problem_.plane,
-                          known, delta, target, dx.accumulate);
+                          whole(known), whole(dy), whole(dx), dx.accumulate);
   } else {
-    run_backward(run_, function_, slope, known, delta, target, dx.accumulate);
+    run_backward(run_, function_, slope, whole(known), whole(dy), whole(dx), dx.accumulate);
   }
 }
 
-void ActivationFilter::backward_alpha(const BackwardArgs& args, const View& x, const View& dy,
-                                      const View* dx) {
-  const Descriptor delta =
-      read_delta(*args.weights_delta, "weights_delta", alpha_desc_, "alpha", Use::kOutput);
-  const Range written = range_of(delta.view, delta.view.data, 1, 0);
-  require_apart(written, "weights_delta", range_of(x, x.data, 1, 0), "in");
-  require_apart(written, "weights_delta", range_of(dy, dy.data, 1, 0), "out_delta");
-  if (dx != nullptr)
-    require_apart(written, "weights_delta", range_of(*dx, dx->data, 1, 0), "in_delta");
-  auto* gradient = static_cast<float*>(delta.view.data);
+void ActivationFilter::backward_alpha(const Batch& x, const Batch& dy, const Gradient& alpha) {
+  auto* gradient = alpha.at<float>(0);
   if (per_channel()) {
-    run_leaky_gradient_channels(run_, problem_.channels, problem_.plane, x, dy, gradient,
-                                delta.view.inner_stride(), delta.accumulate);
+    run_leaky_gradient_channels(run_, problem_.channels, problem_.plane, whole(x), whole(dy),
+                                gradient, alpha.sample->inner_stride(), alpha.accumulate);
   } else {
-    const float sum = run_leaky_gradient(run_, x, dy);
-    *gradient = (delta.accumulate ? *gradient : 0) + sum;
+    const float sum = run_leaky_gradient(run_, whole(x), whole(dy));
+    *gradient = (alpha.accumulate ? *gradient : 0) + sum;
   }
 }
 
-void ActivationFilter::backward_axes(const BackwardArgs& args, Slope slope, const Descriptor& dx,
-                                     const Descriptor& dy) {
+void ActivationFilter::backward_axes(Slope slope, const Batch& known, const Batch& dy,
+                                     const Gradient& dx) {
   const bool from_input = slope == Slope::kFromInput;
   const View& in = problem_.in.view;
   SoftmaxAxes axes = this->axes();
-  if (from_input) {
-    set_strides(axes, 0, in, in, args.batch, args.in_stride, "i_desc");
-  } else {
-    set_strides(axes, 0, in, problem_.out.view, args.batch, args.out_stride, "o_desc");
-  }
-  set_strides(axes, 1, in, dy.view, args.batch, args.out_delta_stride, "out_delta");
-  set_strides(axes, 2, in, dx.view, args.batch, args.in_delta_stride, "in_delta");
+  set_strides(axes, 0, in, known, from_input ? "i_desc" : "o_desc");
+  set_strides(axes, 1, in, dy, "out_delta");
+  set_strides(axes, 2, in, dx, "in_delta");
   collapse(axes);
-  run_softmax_backward(softmax_run_, softmax_kind(), axes, from_input,
-                       static_cast<const float*>(from_input ? args.in : args.out),
-                       static_cast<const float*>(dy.view.data), static_cast<float*>(dx.view.data),
-                       dx.accumulate);
+  run_softmax_backward(softmax_run_, softmax_kind(), axes, from_input, known.at<const float>(0),
+                       dy.at<const float>(0), dx.at<float>(0), dx.accumulate);
 }
 
 BNNSNDArrayDescriptor ActivationFilter::pointer(BNNSPointerSpecifier target) {
@@ -391,6 +343,14 @@ const ActivationRow& read_activation(const BNNSActivation& activation) {
   require(!row->uses_beta || std::isfinite(activation.beta), "activation.beta is ",
           double{activation.beta}, "; ", row->name, " needs a finite one");
   return *row;
+}
+
+void require_slope_from_output(const ActivationRow& row, const ActivationParameters& parameters) {
+  constexpr const char* kRule =
+      "; its slope cannot be had from the output, so that it cannot be trained fused";
+  require(row.from_output, "activation is ", row.name, kRule);
+  require(slope_from_output(row, parameters), "activation is ", row.name, " with alpha ",
+          double{parameters.alpha}, kRule);
 }
 
 BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameters,

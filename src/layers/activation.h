@@ -14,6 +14,19 @@ inline ActivationParameters parameters_of(const BNNSActivation& activation) {
   return {.alpha = activation.alpha, .beta = activation.beta};
 }
 
+// Backward of a fused activation sees its output only; refuses functions whose slope cannot be had
+// from that.
+void require_slope_from_output(const ActivationRow& row, const ActivationParameters& parameters);
+
+// The one call that only activation filters accept.
+class PointerCalls {
+ public:
+  virtual BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target) = 0;
+
+ protected:
+  ~PointerCalls() = default;
+};
+
 BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameters,
                                   const BNNSFilterParameters* filter_parameters);
 

@@ -2,7 +2,6 @@
 // tensors. dest and src have one type and one logical shape; dest may be src itself.
 #include "layers/clip.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/filter.h"
@@ -45,8 +44,7 @@ ClipPair read_pair(const BNNSNDArrayDescriptor* dest_given, const BNNSNDArrayDes
 
 void require_apart(const ClipPair& pair, const char* dest_name, const char* src_name) {
   if (pair.in_place) return;
-  require_apart(range_of(pair.dest, pair.dest.data, 1, 0), dest_name,
-                range_of(pair.src, pair.src.data, 1, 0), src_name);
+  require_apart(range_of(pair.dest), dest_name, range_of(pair.src), src_name);
 }
 
 void require_finite(float value, const char* name) {
@@ -60,47 +58,25 @@ void require_max_norm(float max_norm) {
 
 // ---- Several tensors: nothing that is written may be anything else of the call ----
 
-struct NamedRange {
-  Range range;
-  size_t tensor;
-  bool written;
-};
-
-[[noreturn]] void fail_overlap(const NamedRange& a, const NamedRange& b) {
-  const auto name = [](const NamedRange& r) {
+void require_all_apart(TensorRange* ranges, size_t count) {
+  const Overlap overlap = find_overlap(ranges, count);
+  if (overlap.first == nullptr) return;
+  const auto name = [](const TensorRange& r) {
     return Text(r.written ? "dest[" : "src[", r.tensor, "]");
   };
-  fail(name(a), " and ", name(b), " overlap in memory; they must be separate");
-}
-
-// Sorted by their beginnings, so that thousands of tensors are no matter: a range overlaps an
-// earlier one exactly if it begins before the farthest end.
-void require_all_apart(NamedRange* ranges, size_t count) {
-  std::sort(ranges, ranges + count,
-            [](const NamedRange& a, const NamedRange& b) { return a.range.begin < b.range.begin; });
-  const NamedRange* farthest = nullptr;
-  const NamedRange* farthest_written = nullptr;
-  const auto extend = [](const NamedRange*& known, const NamedRange& r) {
-    if (known == nullptr || r.range.end > known->range.end) known = &r;
-  };
-  for (size_t i = 0; i < count; ++i) {
-    const NamedRange& r = ranges[i];
-    const NamedRange* rival = r.written ? farthest : farthest_written;
-    if (rival != nullptr && rival->range.end > r.range.begin) fail_overlap(*rival, r);
-    extend(farthest, r);
-    if (r.written) extend(farthest_written, r);
-  }
+  fail(name(*overlap.first), " and ", name(*overlap.second),
+       " overlap in memory; they must be separate");
 }
 
 void read_pairs(const BNNSNDArrayDescriptor* const* dest, const BNNSNDArrayDescriptor* const* src,
                 size_t count, const Memory& memory, ClipPair* pairs) {
-  const Array<NamedRange> ranges(memory, checked_mul(count, 2, "count"));
+  const Array<TensorRange> ranges(memory, checked_mul(count, 2, "count"));
   size_t n = 0;
   for (size_t i = 0; i < count; ++i) {
     const Text dest_name("dest[", i, "]"), src_name("src[", i, "]");
     pairs[i] = read_pair(dest[i], src[i], dest_name.c_str(), src_name.c_str(), 0);
     const auto add = [&](const View& view, bool written) {
-      ranges[n++] = {.range = range_of(view, view.data, 1, 0), .tensor = i, .written = written};
+      ranges[n++] = {.range = range_of(view), .tensor = i, .written = written};
     };
     add(pairs[i].dest, true);
     if (!pairs[i].in_place) add(pairs[i].src, false);

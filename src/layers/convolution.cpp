@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "core/call.h"
 #include "core/filter.h"
 #include "layers/activation.h"
 #include "layers/convolution_problem.h"
@@ -37,10 +38,7 @@ class ConvolutionFilter final : public Filter {
 
  private:
   void check_trainable(const BackwardArgs& args, bool want_weights) const;
-  void read_output_delta(const BackwardArgs& args, ConvolutionOp::Gradients& g) const;
-  void read_deltas(const BackwardArgs& args, bool want_x, bool want_w, bool want_b,
-                   ConvolutionOp::Gradients& g) const;
-  void check_overlaps(const BackwardArgs& args, const ConvolutionOp::Gradients& g) const;
+  ConvolutionOp::Gradients read_gradients(const BackwardArgs& args, Call& call) const;
   bool is_identity() const {
     return convolution_.activation->function == BNNSActivationFunctionIdentity;
   }
@@ -82,126 +80,68 @@ Text ConvolutionFilter::plan() const {
 
 void ConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
-  check_forward(args, convolution_, use_client_pointer_);
-  const View &in = convolution_.in.view, &out = convolution_.out.view;
+  const ConvolutionTensors tensors = check_forward(args, convolution_, use_client_pointer_);
   const ActivationRow& row = *convolution_.activation;
   const bool random = row.uses_alpha &&
                       (row.kind == ActivationClass::kRandom || row.kind == ActivationClass::kAxis);
   // Streams of one filter are 2^32 apart from those of the next.
   const uint64_t stream =
       random ? stream_.fetch_add(args.batch, std::memory_order_relaxed) : uint64_t{0};
-  op_.forward(args.batch, {.one = in, .data = args.in, .stride = args.in_stride},
-              {.one = out, .data = args.out, .stride = args.out_stride}, stream);
+  op_.forward(args.batch, images(tensors.in), images(tensors.out), stream);
 }
 
 void ConvolutionFilter::check_trainable(const BackwardArgs& args, bool want_weights) const {
-  const auto require_float = [](const Descriptor& d, const char* field) {
-    require(d.view.is_float(), field, ".data_type is ", d.type->name, "; training needs Float32");
-  };
-  require_float(convolution_.in, "i_desc");
-  require_float(convolution_.weights, "w_desc");
-  require_float(convolution_.out, "o_desc");
-  if (convolution_.has_bias) require_float(convolution_.bias, "bias");
+  require_trainable(convolution_.in, "i_desc");
+  require_trainable(convolution_.weights, "w_desc");
+  require_trainable(convolution_.out, "o_desc");
+  if (convolution_.has_bias) require_trainable(convolution_.bias, "bias");
   require(args.out_delta != nullptr, "out_delta is NULL");
-  const ActivationRow& row = *convolution_.activation;
   if (want_weights) require_data(args.in, BNNSDataTypeFloat32, "in");
   if (is_identity()) return;
-  require(row.from_output, "activation is ", row.name,
-          "; its slope cannot be had from the output, so that it cannot be trained fused");
-  require(op_.slope_known(), "activation is ", row.name, " with alpha ",
-          double{op_.activation().parameters().alpha},
-          "; its slope cannot be had from the output, so that it cannot be trained fused");
+  require_slope_from_output(*convolution_.activation, op_.activation().parameters());
   require_data(args.out, BNNSDataTypeFloat32, "out");
 }
 
-// A delta of an image, in the same layout as the image.
-Descriptor read_image_delta(const BNNSNDArrayDescriptor& given, const char* field,
-                            const Descriptor& frozen, const char* frozen_field, Use use) {
-  const Descriptor delta = read_delta(given, field, frozen, frozen_field, use);
-  require(delta.layout == frozen.layout, field, ".layout is ", delta.layout->name, ", ",
-          frozen_field, ".layout is ", frozen.layout->name, "; they must be equal");
-  return delta;
-}
-
-void ConvolutionFilter::read_output_delta(const BackwardArgs& args,
-                                          ConvolutionOp::Gradients& g) const {
-  const Descriptor dy =
-      read_image_delta(*args.out_delta, "out_delta", convolution_.out, "o_desc", Use::kInput);
-  require_batch(dy.view, args.batch, args.out_delta_stride, "out_delta_stride");
-  g.dy = {.one = dy.view, .data = dy.view.data, .stride = args.out_delta_stride};
-  if (is_identity()) return;
-  require_batch(convolution_.out.view, args.batch, args.out_stride, "out_stride");
-  g.out = {.one = convolution_.out.view, .data = args.out, .stride = args.out_stride};
-}
-
-void ConvolutionFilter::read_deltas(const BackwardArgs& args, bool want_x, bool want_w, bool want_b,
-                                    ConvolutionOp::Gradients& g) const {
-  if (want_x) {
-    const Descriptor dx =
-        read_image_delta(*args.in_delta, "in_delta", convolution_.in, "i_desc", Use::kOutput);
-    require_batch(dx.view, args.batch, args.in_delta_stride, "in_delta_stride");
-    g.dx = {.one = dx.view, .data = dx.view.data, .stride = args.in_delta_stride};
+ConvolutionOp::Gradients ConvolutionFilter::read_gradients(const BackwardArgs& args,
+                                                           Call& call) const {
+  constexpr DeltaRules kImage = {.same_layout = true};
+  ConvolutionOp::Gradients g = {};
+  g.dy = images(call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, convolution_.out,
+                                 "o_desc", kImage));
+  if (!is_identity())
+    g.out = images(call.reads(convolution_.out.view, args.out, args.out_stride, kOut));
+  if (is_wanted(args.in_delta)) {
+    const Gradient dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta,
+                                          convolution_.in, "i_desc", kImage);
+    g.dx = images(dx);
     g.dx_accumulate = dx.accumulate;
+    if (use_client_pointer_) call.reads(range_of(convolution_.weights.view), "w_desc.data");
   }
-  if (want_w) {
-    require_batch(convolution_.in.view, args.batch, args.in_stride, "in_stride");
-    g.in = {.one = convolution_.in.view, .data = args.in, .stride = args.in_stride};
+  if (is_wanted(args.weights_delta)) {
+    g.in = images(call.reads(convolution_.in.view, args.in, args.in_stride, kIn));
     const Descriptor dw = read_weights_delta(*args.weights_delta, convolution_);
+    call.writes(range_of(dw.view), "weights_delta");
     g.dw = map_weights(dw, convolution_.transposed);
     g.dw_accumulate = dw.accumulate;
   }
-  if (want_b) {
+  if (is_wanted(args.bias_delta)) {
     require(convolution_.has_bias, "bias_delta is given; the filter has no bias");
-    const Descriptor db =
-        read_delta(*args.bias_delta, "bias_delta", convolution_.bias, "bias", Use::kOutput);
-    g.db = db.view;
+    const Gradient db =
+        call.writes_parameter_delta(args.bias_delta, "bias_delta", convolution_.bias, "bias");
+    g.db = whole(db);
     g.db_accumulate = db.accumulate;
   }
-}
-
-// What is written must not overlap anything else: inputs would change under the computation.
-void ConvolutionFilter::check_overlaps(const BackwardArgs& args,
-                                       const ConvolutionOp::Gradients& g) const {
-  struct Named {
-    Range range;
-    const char* name;
-  };
-  const auto images = [&](const ImageBatch& i) {
-    return range_of(i.one, i.data, args.batch, i.stride);
-  };
-  Named written[3], read[4];
-  size_t writes = 0, reads = 0;
-  if (g.dx.data != nullptr) written[writes++] = {images(g.dx), "in_delta"};
-  if (g.dw.view.data != nullptr)
-    written[writes++] = {range_of(g.dw.view, g.dw.view.data, 1, 0), "weights_delta"};
-  if (g.db.data != nullptr) written[writes++] = {range_of(g.db, g.db.data, 1, 0), "bias_delta"};
-  read[reads++] = {images(g.dy), "out_delta"};
-  if (g.in.data != nullptr) read[reads++] = {images(g.in), "in"};
-  if (g.out.data != nullptr) read[reads++] = {images(g.out), "out"};
-  const View& weights = convolution_.weights.view;
-  if (op_.uses_client_weights() && g.dx.data != nullptr)
-    read[reads++] = {range_of(weights, weights.data, 1, 0), "w_desc.data"};
-  for (size_t w = 0; w < writes; ++w) {
-    for (size_t r = 0; r < reads; ++r)
-      require_apart(written[w].range, written[w].name, read[r].range, read[r].name);
-    for (size_t o = w + 1; o < writes; ++o)
-      require_apart(written[w].range, written[w].name, written[o].range, written[o].name);
-  }
+  return g;
 }
 
 void ConvolutionFilter::apply_backward(const BackwardArgs& args) {
-  const auto wanted = [](const BNNSNDArrayDescriptor* d) {
-    return d != nullptr && d->data != nullptr;
-  };
-  const bool want_x = wanted(args.in_delta), want_w = wanted(args.weights_delta),
-             want_b = wanted(args.bias_delta);
-  if (!want_x && !want_w && !want_b) return;
-  check_trainable(args, want_w);
+  const bool want_weights = is_wanted(args.weights_delta);
+  if (!is_wanted(args.in_delta) && !want_weights && !is_wanted(args.bias_delta)) return;
+  check_trainable(args, want_weights);
   if (args.batch == 0) return;
-  ConvolutionOp::Gradients gradients = {};
-  read_output_delta(args, gradients);
-  read_deltas(args, want_x, want_w, want_b, gradients);
-  check_overlaps(args, gradients);
+  Call call(args.batch);
+  const ConvolutionOp::Gradients gradients = read_gradients(args, call);
+  call.check_overlaps();
   op_.backward(args.batch, gradients);
 }
 

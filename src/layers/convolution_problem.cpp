@@ -185,12 +185,15 @@ ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* p,
   return c;
 }
 
-void check_forward(const ForwardArgs& args, const ConvolutionDescription& c, bool client) {
-  const Range written = require_forward(args, c.in.view, c.out.view);
-  if (!client) return;
-  const View &weights = c.weights.view, &bias = c.bias.view;
-  require_apart(range_of(weights, weights.data, 1, 0), "w_desc.data", written, "out");
-  if (c.has_bias) require_apart(range_of(bias, bias.data, 1, 0), "bias.data", written, "out");
+ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionDescription& c,
+                                 bool client) {
+  Call call(args.batch);
+  const Batch in = call.reads(c.in.view, args.in, args.in_stride, kIn);
+  const Batch out = call.writes(c.out.view, args.out, args.out_stride, kOut);
+  if (client) call.reads(range_of(c.weights.view), "w_desc.data");
+  if (client && c.has_bias) call.reads(range_of(c.bias.view), "bias.data");
+  call.check_overlaps();
+  return {in, out};
 }
 
 ConvolutionWeights map_weights(const Descriptor& w, bool transposed) {
@@ -226,9 +229,7 @@ ConvolutionWeights map_weights(const Descriptor& w, bool transposed) {
 Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given, const ConvolutionDescription& c) {
   constexpr const char* kField = "weights_delta";
   const Descriptor d = read_descriptor(given, kField, Use::kOutput);
-  require(
-      given.flags == BNNSNDArrayFlagBackpropSet || given.flags == BNNSNDArrayFlagBackpropAccumulate,
-      kField, ".flags is ", static_cast<uint32_t>(given.flags), "; that is no BNNSNDArrayFlags");
+  require_delta_flags(given, kField);
   bool equal = is_weight_layout(*d.layout);
   for (size_t i = 0; equal && i < 4; ++i)
     equal = d.logical_extent(i) == c.weights.logical_extent(i);

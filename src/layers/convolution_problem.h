@@ -1,10 +1,11 @@
 // The parameters of a convolution: every check of them, and the geometry they describe.
 #pragma once
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "core/filter.h"
 #include "ops/activation/activation.h"
 #include "ops/convolution/geometry.h"
+#include "ops/convolution/rows.h"
 #include "ops/convolution/weights.h"
 #include "openbnns/bnns.h"
 
@@ -23,9 +24,16 @@ struct ConvolutionDescription {
 ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* parameters,
                                         bool transposed);
 
-// Pointers, strides and overlaps of a forward call; `client`: the filter reads the client's
-// weights.
-void check_forward(const ForwardArgs& args, const ConvolutionDescription& convolution, bool client);
+// Every check of a forward call; `client`: the filter reads the client's weights.
+struct ConvolutionTensors {
+  Batch in, out;
+};
+ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionDescription& convolution,
+                                 bool client);
+
+inline ImageBatch images(const Batch& batch) {
+  return {.one = *batch.sample, .data = batch.data, .stride = batch.step};
+}
 
 // Where the elements of weights lie; `weights` has passed the checks of read_convolution().
 ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);

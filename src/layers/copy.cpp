@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "core/filter.h"
 #include "ops/move.h"
 
@@ -85,8 +85,7 @@ void check_pair(const Descriptor& dest, const Descriptor& src) {
   require(can_write(*dest.type), "dest.data_type is ", dest.type->name, "; it cannot be written");
   require_data(dest.view.data, dest.view.type, "dest.data");
   require_data(src.view.data, src.view.type, "src.data");
-  require_apart(range_of(dest.view, dest.view.data, 1, 0), "dest.data",
-                range_of(src.view, src.view.data, 1, 0), "src.data");
+  require_apart(range_of(dest.view), "dest.data", range_of(src.view), "src.data");
 }
 
 void require_sub_byte_plain(const Descriptor& src) {

@@ -1,7 +1,7 @@
 // The parameters of a fully connected layer, and every check of them.
 #pragma once
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "ops/activation/activation.h"
 #include "openbnns/bnns.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "core/error.h"
 #include "core/filter.h"
 #include "core/memory.h"

@@ -39,11 +39,9 @@ class IntegerConvolutionFilter final : public Filter {
 
 void IntegerConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
-  const ImageBatch in = {.one = convolution_.in.view, .data = args.in, .stride = args.in_stride};
-  const ImageBatch out = {
-      .one = convolution_.out.view, .data = args.out, .stride = args.out_stride};
-  check_forward(args, convolution_, use_client_pointer_);
-  run_integer_convolution(problem_, constants_.function(), threads(), args.batch, in, out);
+  const ConvolutionTensors tensors = check_forward(args, convolution_, use_client_pointer_);
+  run_integer_convolution(problem_, constants_.function(), threads(), args.batch,
+                          images(tensors.in), images(tensors.out));
 }
 
 }  // namespace

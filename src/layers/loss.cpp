@@ -7,8 +7,8 @@
 #include <cstring>
 #include <optional>
 
+#include "core/call.h"
 #include "core/checked.h"
-#include "core/descriptor.h"
 #include "core/filter.h"
 #include "ops/loss/loss.h"
 #include "ops/loss/yolo.h"
@@ -176,14 +176,7 @@ Problem read(const void* parameters) {
 
 // ---- Calls ----
 
-bool wanted(const BNNSNDArrayDescriptor* d) {
-  return d != nullptr && d->data != nullptr;
-}
-
-Range floats(const void* data, size_t count) {
-  const auto* begin = static_cast<const char*>(data);
-  return {.begin = begin, .end = begin + count * sizeof(float)};
-}
+constexpr Name kLabels = {"labels", "labels_stride"};
 
 View line_of(void* data, size_t count, size_t stride) {
   View view;
@@ -192,10 +185,11 @@ View line_of(void* data, size_t count, size_t stride) {
   view.extent[0] = view.count = count;
   view.stride[0] = stride;
   view.span = 1 + (count - 1) * stride;
+  view.step = count * stride;
   return view;
 }
 
-class LossFilter final : public Filter {
+class LossFilter final : public Filter, public LossCalls {
  public:
   LossFilter(const FilterOptions& options, const Problem& problem);
 
@@ -210,12 +204,10 @@ class LossFilter final : public Filter {
   }
 
  private:
-  template <class Args>
-  LossCall check_inputs(const Args& args) const;
-  void check_weights(size_t batch, const void* weights, size_t size) const;
-  void read_in_delta(const BNNSNDArrayDescriptor& in_delta, size_t stride, LossCall& call) const;
+  LossCall read_inputs(const LossInputs& args, Call& call) const;
+  void read_weights(const LossInputs& args, Call& call, LossCall& result) const;
+  void read_in_delta(const LossInputs& args, Call& call, LossCall& result) const;
   View read_out_delta(const LossBackwardArgs& args) const;
-  void check_overlaps(const LossCall& call, const View* out_delta) const;
   void run(const LossCall& call);
 
   Problem problem_;
@@ -233,53 +225,55 @@ LossFilter::LossFilter(const FilterOptions& options, const Problem& problem)
   problem_.anchor_sizes = nullptr;
 }
 
-void LossFilter::check_weights(size_t batch, const void* weights, size_t size) const {
+void LossFilter::read_weights(const LossInputs& args, Call& call, LossCall& result) const {
+  const size_t size = args.weights_size;
   if (size == 0) return;
   require(!problem_.is_yolo(), "weights_size is ", size, "; the YOLO loss has no weights");
-  const size_t all = checked_mul(batch, problem_.in.view.count, "batch_size");
-  require(size == 1 || size == batch || size == all, "weights_size is ", size,
-          "; it must be 0, 1, batch_size (", batch,
+  const size_t all = checked_mul(args.batch, problem_.in.view.count, "batch_size");
+  require(size == 1 || size == args.batch || size == all, "weights_size is ", size,
+          "; it must be 0, 1, batch_size (", args.batch,
           ") or batch_size times the elements of i_desc (", all, ")");
-  require_data(weights, BNNSDataTypeFloat32, "weights");
+  require_data(args.weights, BNNSDataTypeFloat32, "weights");
+  result.weights = static_cast<const float*>(args.weights);
+  result.weights_size = size;
+  call.reads(range_of(line_of(const_cast<void*>(args.weights), size, 1)), "weights");
 }
 
-template <class Args>
-LossCall LossFilter::check_inputs(const Args& args) const {
-  const View& in = problem_.in.view;
-  require_data(args.in, BNNSDataTypeFloat32, "in");
-  require_data(args.labels, BNNSDataTypeFloat32, "labels");
-  require_batch(in, args.batch, args.in_stride, "in_stride");
-  require_batch(in, args.batch, args.labels_stride, "labels_stride");
-  check_weights(args.batch, args.weights, args.weights_size);
-  return {.batch = args.batch,
-          .in = static_cast<const float*>(args.in),
-          .in_stride = args.in_stride,
-          .labels = static_cast<const float*>(args.labels),
-          .labels_stride = args.labels_stride,
-          .weights = static_cast<const float*>(args.weights),
-          .weights_size = args.weights_size,
-          .out = nullptr,
-          .in_delta = {},
-          .in_delta_stride = 0,
-          .accumulate = false,
-          .upstream = 1,
-          .out_delta = {}};
+LossCall LossFilter::read_inputs(const LossInputs& args, Call& call) const {
+  const View& sample = problem_.in.view;
+  const Batch in = call.reads(sample, args.in, args.in_stride, kIn);
+  const Batch labels = call.reads(sample, args.labels, args.labels_stride, kLabels);
+  LossCall result = {.batch = args.batch,
+                     .in = in.at<const float>(0),
+                     .in_stride = in.step,
+                     .labels = labels.at<const float>(0),
+                     .labels_stride = labels.step,
+                     .weights = nullptr,
+                     .weights_size = 0,
+                     .out = nullptr,
+                     .in_delta = {},
+                     .in_delta_stride = 0,
+                     .accumulate = false,
+                     .upstream = 1,
+                     .out_delta = {}};
+  read_weights(args, call, result);
+  return result;
 }
 
-void LossFilter::read_in_delta(const BNNSNDArrayDescriptor& in_delta, size_t stride,
-                               LossCall& call) const {
-  const Descriptor dx = read_delta(in_delta, "in_delta", problem_.in, "i_desc", Use::kOutput);
-  require_batch(dx.view, call.batch, stride, "in_delta_stride");
-  call.in_delta = dx.view;
-  call.in_delta_stride = stride;
-  call.accumulate = dx.accumulate;
+void LossFilter::read_in_delta(const LossInputs& args, Call& call, LossCall& result) const {
+  const Gradient dx =
+      call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
+  result.in_delta = *dx.sample;
+  result.in_delta.data = dx.data;
+  result.in_delta_stride = dx.step;
+  result.accumulate = dx.accumulate;
 }
 
 // One value of a reduced loss; else all entries of the batch. A descriptor is of one sample, or of
 // the whole batch.
 View LossFilter::read_out_delta(const LossBackwardArgs& args) const {
   require(args.out_delta != nullptr, "out_delta is NULL");
-  const size_t n = problem_.in.view.count, batch = args.batch;
+  const size_t n = problem_.in.view.count, batch = args.inputs.batch;
   const Descriptor dy = read_descriptor(*args.out_delta, "out_delta", Use::kInput);
   require_plain_layout(dy, "out_delta");
   require(dy.view.is_float(), "out_delta.data_type is ", dy.type->name, "; gradients are Float32");
@@ -296,8 +290,7 @@ View LossFilter::read_out_delta(const LossBackwardArgs& args) const {
       fail("out_delta is ", describe(dy), ", but i_desc is ", describe(problem_.in),
            "; they must have the same number of elements");
     }
-    require_batch(dy.view, batch, args.out_delta_stride, "out_delta_stride");
-    return batched(dy.view, dy.view.data, batch, args.out_delta_stride);
+    return whole(read_batch(dy.view, batch, dy.view.data, args.out_delta_stride, kOutDelta));
   }
   if (count != 1 && count != batch && count != problem_.out.view.count) {
     fail("out_delta is ", describe(dy), "; the loss has one value per sample: it must have 1, ",
@@ -310,56 +303,35 @@ View LossFilter::read_out_delta(const LossBackwardArgs& args) const {
   return line_of(dy.view.data, batch, step);
 }
 
-// What is written must not overlap anything else: inputs would change under the computation.
-void LossFilter::check_overlaps(const LossCall& call, const View* out_delta) const {
-  struct Named {
-    Range range;
-    const char* name;
-  };
-  const View& in = problem_.in.view;
-  Named written[2], read[4];
-  size_t writes = 0, reads = 0;
-  const size_t entries = problem_.loss.reduced() ? 1 : problem_.loss.entries(call.batch);
-  if (call.out != nullptr) written[writes++] = {floats(call.out, entries), "out"};
-  if (call.in_delta.data != nullptr) {
-    written[writes++] = {
-        range_of(call.in_delta, call.in_delta.data, call.batch, call.in_delta_stride), "in_delta"};
-  }
-  read[reads++] = {range_of(in, call.in, call.batch, call.in_stride), "in"};
-  read[reads++] = {range_of(in, call.labels, call.batch, call.labels_stride), "labels"};
-  if (call.weights_size > 0) read[reads++] = {floats(call.weights, call.weights_size), "weights"};
-  if (out_delta != nullptr) read[reads++] = {floats(out_delta->data, out_delta->span), "out_delta"};
-  for (size_t w = 0; w < writes; ++w) {
-    for (size_t r = 0; r < reads; ++r)
-      require_apart(written[w].range, written[w].name, read[r].range, read[r].name);
-  }
-  if (writes == 2)
-    require_apart(written[0].range, written[0].name, written[1].range, written[1].name);
-}
-
 void LossFilter::apply_loss(const LossForwardArgs& args) {
-  if (args.batch == 0) return;
-  LossCall call = check_inputs(args);
+  const size_t batch = args.inputs.batch;
+  if (batch == 0) return;
+  Call call(batch);
+  LossCall loss = read_inputs(args.inputs, call);
   require_data(args.out, BNNSDataTypeFloat32, "out");
-  call.out = static_cast<float*>(args.out);
-  if (wanted(args.in_delta)) read_in_delta(*args.in_delta, args.in_delta_stride, call);
-  check_overlaps(call, nullptr);
-  run(call);
+  loss.out = static_cast<float*>(args.out);
+  const size_t entries = problem_.loss.reduced() ? 1 : problem_.loss.entries(batch);
+  call.writes(range_of(line_of(args.out, entries, 1)), "out");
+  if (is_wanted(args.inputs.in_delta)) read_in_delta(args.inputs, call, loss);
+  call.check_overlaps();
+  run(loss);
 }
 
 void LossFilter::apply_loss_backward(const LossBackwardArgs& args) {
-  require(args.in_delta != nullptr, "in_delta is NULL");
-  if (args.batch == 0 || !wanted(args.in_delta)) return;
-  LossCall call = check_inputs(args);
-  read_in_delta(*args.in_delta, args.in_delta_stride, call);
+  require(args.inputs.in_delta != nullptr, "in_delta is NULL");
+  if (args.inputs.batch == 0 || !is_wanted(args.inputs.in_delta)) return;
+  Call call(args.inputs.batch);
+  LossCall loss = read_inputs(args.inputs, call);
+  read_in_delta(args.inputs, call, loss);
   const View upstream = read_out_delta(args);
-  check_overlaps(call, &upstream);
+  call.reads(range_of(upstream), "out_delta");
+  call.check_overlaps();
   if (problem_.loss.reduced()) {
-    call.upstream = *static_cast<const float*>(upstream.data);
+    loss.upstream = *static_cast<const float*>(upstream.data);
   } else {
-    call.out_delta = upstream;
+    loss.out_delta = upstream;
   }
-  run(call);
+  run(loss);
 }
 
 void LossFilter::run(const LossCall& call) {

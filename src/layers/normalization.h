@@ -1,7 +1,7 @@
 // Parameters of normalization as the filter, and filters that contain one, read them; the maker.
 #pragma once
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "core/filter.h"
 #include "ops/normalization/normalization.h"
 
@@ -18,6 +18,32 @@ struct NormalizationParameters {
 // Every check of the parameters. Descriptors that are absent are not looked at.
 NormalizationParameters read_normalization(BNNSFilterType type,
                                            const BNNSLayerParametersNormalization* parameters);
+
+struct NormalizationForwardArgs {
+  ForwardArgs filter;
+  bool training;
+};
+
+struct NormalizationBackwardArgs {
+  size_t batch;
+  BNNSNDArrayDescriptor* in_delta;
+  size_t in_delta_stride;
+  const void* out;
+  size_t out_stride;
+  const BNNSNDArrayDescriptor* out_delta;
+  size_t out_delta_stride;
+  BNNSNDArrayDescriptor* beta_delta;
+  BNNSNDArrayDescriptor* gamma_delta;
+};
+
+class NormalizationCalls {
+ public:
+  virtual void apply_normalization(const NormalizationForwardArgs& args) = 0;
+  virtual void apply_normalization_backward(const NormalizationBackwardArgs& args) = 0;
+
+ protected:
+  ~NormalizationCalls() = default;
+};
 
 const char* normalization_name(NormalizationKind kind);
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/checked.h"
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "core/filter.h"
 #include "layers/optimizer_fields.h"
 
@@ -20,7 +20,7 @@ Text name_of(const char* array, size_t index) {
   return Text(array, '[', index, ']');
 }
 
-struct Call {
+struct StepTensors {
   OptimizerArgs args;
   size_t states;  // per parameter
 
@@ -35,7 +35,7 @@ struct Call {
   }
 };
 
-void check_arrays(const Call& call) {
+void check_arrays(const StepTensors& call) {
   const OptimizerArgs& args = call.args;
   // Every array of pointers must fit into an address space.
   constexpr size_t kMost = static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max()) /
@@ -81,7 +81,7 @@ size_t packed_count(const BNNSNDArrayDescriptor& given) {
   return count <= kMost / sizeof(float) ? count : 0;
 }
 
-size_t read_count(const Call& call, size_t kind, size_t p) {
+size_t read_count(const StepTensors& call, size_t kind, size_t p) {
   const BNNSNDArrayDescriptor* given = call.at(kind, p);
   if (given == nullptr) fail(call.name(kind, p), " is NULL");
   const size_t packed = packed_count(*given);
@@ -90,7 +90,7 @@ size_t read_count(const Call& call, size_t kind, size_t p) {
 }
 
 // All tensors of parameter p.
-void check_parameter(const Call& call, size_t p) {
+void check_parameter(const StepTensors& call, size_t p) {
   const size_t count = read_count(call, 0, p);
   for (size_t kind = 0; kind < call.tensors(); ++kind) {
     if (read_count(call, kind, p) != count) {
@@ -114,35 +114,27 @@ size_t count_of(const BNNSNDArrayDescriptor& given) {
 
 // ---- Overlap ----
 
-struct Extent {
-  uintptr_t begin, end;
-  size_t kind, p;
-
-  bool written() const { return kind != 1; }
-};
-
-Extent extent_of(const Call& call, size_t kind, size_t p, size_t count) {
-  const auto begin = reinterpret_cast<uintptr_t>(call.at(kind, p)->data);
-  return {.begin = begin, .end = begin + count * sizeof(float), .kind = kind, .p = p};
+bool is_written(size_t kind) {
+  return kind != 1;  // all but the gradients
 }
 
-[[noreturn]] void fail_overlap(const Call& call, const Extent& a, const Extent& b) {
-  fail(call.name(a.kind, a.p), " and ", call.name(b.kind, b.p),
-       " overlap in memory; they must be separate");
+TensorRange range_of(const StepTensors& step, size_t kind, size_t p, size_t count) {
+  const auto* begin = static_cast<const char*>(step.at(kind, p)->data);
+  return {.range = {begin, begin + count * sizeof(float)},
+          .tensor = p * kMaxTensors + kind,
+          .written = is_written(kind)};
 }
 
-// No two of the extents overlap, gradients with gradients apart. Sorts them.
-void require_all_apart(const Call& call, Extent* extents, size_t n) {
-  std::sort(extents, extents + n,
-            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
-  const Extent* last = nullptr;          // of those before, the one that ends last
-  const Extent* last_written = nullptr;  // the same of the written ones
-  for (const Extent* e = extents; e < extents + n; ++e) {
-    const Extent* other = e->written() ? last : last_written;
-    if (other != nullptr && other->end > e->begin) fail_overlap(call, *other, *e);
-    if (last == nullptr || e->end > last->end) last = e;
-    if (e->written() && (last_written == nullptr || e->end > last_written->end)) last_written = e;
-  }
+[[noreturn]] void fail_overlap(const StepTensors& step, size_t a, size_t b) {
+  const auto name = [&](size_t tensor) {
+    return step.name(tensor % kMaxTensors, tensor / kMaxTensors);
+  };
+  fail(name(a), " and ", name(b), " overlap in memory; they must be separate");
+}
+
+void require_all_apart(const StepTensors& step, TensorRange* ranges, size_t n) {
+  const Overlap overlap = find_overlap(ranges, n);
+  if (overlap.first != nullptr) fail_overlap(step, overlap.first->tensor, overlap.second->tensor);
 }
 
 // Where the written tensors of a window of parameters begin: a hash table of their numbers.
@@ -150,20 +142,21 @@ class Beginnings {
  public:
   static constexpr size_t kWindow = 2048;
 
-  explicit Beginnings(const Call& call) : call_(call) {}
+  explicit Beginnings(const StepTensors& step) : step_(step) {}
 
   // Fails if another tensor begins where this one does.
-  void add(const Extent& extent) {
-    if (extent.p % kWindow == 0 && extent.kind == 0) std::fill_n(slots_, kSlots, uint16_t{0});
+  void add(const TensorRange& range) {
+    const size_t first = range.tensor / (kWindow * kMaxTensors) * (kWindow * kMaxTensors);
+    if (range.tensor == first) std::fill_n(slots_, kSlots, uint16_t{0});
     // Fibonacci hashing: the product's upper bits depend on all bits of the address.
-    size_t at = (uint64_t{extent.begin} * 0x9E3779B97F4A7C15u) >> (64 - kBits);
+    const auto address = reinterpret_cast<uintptr_t>(range.range.begin);
+    size_t at = (uint64_t{address} * 0x9E3779B97F4A7C15u) >> (64 - kBits);
     for (; slots_[at] != 0; at = (at + 1) % kSlots) {
-      const size_t number = slots_[at] - 1u;
-      const size_t p = extent.p - extent.p % kWindow + number / kMaxTensors;
-      const Extent other = extent_of(call_, number % kMaxTensors, p, 0);
-      if (other.begin == extent.begin) fail_overlap(call_, other, extent);
+      const size_t other = first + slots_[at] - 1u;
+      if (step_.at(other % kMaxTensors, other / kMaxTensors)->data == range.range.begin)
+        fail_overlap(step_, other, range.tensor);
     }
-    slots_[at] = static_cast<uint16_t>(extent.p % kWindow * kMaxTensors + extent.kind + 1);
+    slots_[at] = static_cast<uint16_t>(range.tensor - first + 1);
   }
 
  private:
@@ -171,41 +164,41 @@ class Beginnings {
   static_assert(kWindow * (kMaxTensors - 1) <= kSlots / 2, "half of the slots stay empty");
   static_assert(kWindow * kMaxTensors <= std::numeric_limits<uint16_t>::max());
 
-  const Call& call_;
+  const StepTensors& step_;
   uint16_t slots_[kSlots] = {};
 };
 
 constexpr size_t kCompleteCheck = 64;
 
-void check_overlaps_of_few(const Call& call) {
-  Extent extents[kCompleteCheck * kMaxTensors];
+void check_overlaps_of_few(const StepTensors& step) {
+  TensorRange ranges[kCompleteCheck * kMaxTensors];
   size_t n = 0;
-  for (size_t p = 0; p < call.args.count; ++p) {
-    const size_t count = count_of(*call.args.parameters[p]);
-    for (size_t kind = 0; kind < call.tensors(); ++kind)
-      extents[n++] = extent_of(call, kind, p, count);
+  for (size_t p = 0; p < step.args.count; ++p) {
+    const size_t count = count_of(*step.args.parameters[p]);
+    for (size_t kind = 0; kind < step.tensors(); ++kind)
+      ranges[n++] = range_of(step, kind, p, count);
   }
-  require_all_apart(call, extents, n);
+  require_all_apart(step, ranges, n);
 }
 
-void check_overlaps_of_many(const Call& call) {
-  Beginnings beginnings(call);
-  const size_t tensors = call.tensors();
-  for (size_t p = 0; p < call.args.count; ++p) {
-    Extent extents[2 * kMaxTensors];
+void check_overlaps_of_many(const StepTensors& step) {
+  Beginnings beginnings(step);
+  const size_t tensors = step.tensors();
+  for (size_t p = 0; p < step.args.count; ++p) {
+    TensorRange ranges[2 * kMaxTensors];
     size_t n = 0;
-    for (size_t q = p; q < std::min(p + 2, call.args.count); ++q) {
-      const size_t count = count_of(*call.args.parameters[q]);
-      for (size_t kind = 0; kind < tensors; ++kind) extents[n++] = extent_of(call, kind, q, count);
+    for (size_t q = p; q < std::min(p + 2, step.args.count); ++q) {
+      const size_t count = count_of(*step.args.parameters[q]);
+      for (size_t kind = 0; kind < tensors; ++kind) ranges[n++] = range_of(step, kind, q, count);
     }
     for (size_t kind = 0; kind < tensors; ++kind)
-      if (extents[kind].written()) beginnings.add(extents[kind]);
-    require_all_apart(call, extents, n);
+      if (is_written(kind)) beginnings.add(ranges[kind]);
+    require_all_apart(step, ranges, n);
   }
 }
 
 OptimizerTensor tensor_at(const void* context, size_t p) {
-  const Call& call = *static_cast<const Call*>(context);
+  const StepTensors& call = *static_cast<const StepTensors*>(context);
   OptimizerTensor tensor = {.rows = {.w = static_cast<float*>(call.at(0, p)->data),
                                      .g = static_cast<const float*>(call.at(1, p)->data),
                                      .state = {}},
@@ -222,7 +215,7 @@ void step_optimizer(BNNSOptimizerFunction function, const void* fields, const Op
   const FilterOptions options(filter_parameters);
   const OptimizerProblem problem = read_optimizer(function, fields);
   if (args.count == 0) return;
-  const Call call = {.args = args, .states = optimizer_states(problem.rule)};
+  const StepTensors call = {.args = args, .states = optimizer_states(problem.rule)};
   check_arrays(call);
   for (size_t p = 0; p < args.count; ++p) check_parameter(call, p);
   if (args.count <= kCompleteCheck) {

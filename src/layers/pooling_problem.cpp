@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/checked.h"
-#include "layers/pooling.h"
 
 namespace bnns::impl {
 namespace {
@@ -120,22 +119,6 @@ void read_axes(const BNNSLayerParametersPooling& p, PoolingParameters& result) {
   result.problem.y = read_axis(y, un_max);
 }
 
-BNNSNDArrayDescriptor image_descriptor(const BNNSImageStackDescriptor* given, const char* name) {
-  require(given != nullptr, name, " is NULL");
-  BNNSNDArrayDescriptor d = {};
-  d.layout = BNNSDataLayoutImageCHW;
-  d.size[0] = given->width;
-  d.size[1] = given->height;
-  d.size[2] = given->channels;
-  d.stride[0] = 1;
-  d.stride[1] = given->row_stride;
-  d.stride[2] = given->image_stride;
-  d.data_type = given->data_type;
-  d.data_scale = given->data_scale;
-  d.data_bias = given->data_bias;
-  return d;
-}
-
 }  // namespace
 
 PoolingParameters read_pooling(const BNNSLayerParametersPooling* p) {
@@ -167,36 +150,6 @@ PoolingParameters read_pooling(const BNNSLayerParametersPooling* p) {
   check_activation(*result.activation);
   result.problem.activation = ElementActivation(*result.activation, parameters_of(p->activation));
   return result;
-}
-
-BNNSLayerParametersPooling pooling_parameters_of_2016(
-    const BNNSImageStackDescriptor* in_desc, const BNNSImageStackDescriptor* out_desc,
-    const BNNSPoolingLayerParameters* parameters) {
-  require(parameters != nullptr, "layer_params is NULL");
-  BNNSLayerParametersPooling p = {};
-  p.i_desc = image_descriptor(in_desc, "in_desc");
-  p.o_desc = image_descriptor(out_desc, "out_desc");
-  require(parameters->in_channels == in_desc->channels, "layer_params->in_channels is ",
-          parameters->in_channels, ", in_desc->channels is ", in_desc->channels,
-          "; they must be equal");
-  require(parameters->out_channels == out_desc->channels, "layer_params->out_channels is ",
-          parameters->out_channels, ", out_desc->channels is ", out_desc->channels,
-          "; they must be equal");
-  p.bias.layout = BNNSDataLayoutVector;
-  p.bias.size[0] = parameters->out_channels;
-  p.bias.data = const_cast<void*>(parameters->bias.data);
-  p.bias.data_type = parameters->bias.data_type;
-  p.bias.data_scale = parameters->bias.data_scale;
-  p.bias.data_bias = parameters->bias.data_bias;
-  p.activation = parameters->activation;
-  p.pooling_function = parameters->pooling_function;
-  p.k_width = parameters->k_width;
-  p.k_height = parameters->k_height;
-  p.x_stride = parameters->x_stride;
-  p.y_stride = parameters->y_stride;
-  p.x_padding = parameters->x_padding;
-  p.y_padding = parameters->y_padding;
-  return p;
 }
 
 }  // namespace bnns::impl

@@ -1,7 +1,7 @@
 // The parameters of a pooling layer, read and checked.
 #pragma once
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "layers/activation.h"
 #include "ops/pooling/pooling.h"
 #include "openbnns/bnns.h"

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <new>
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "core/filter.h"
 #include "core/platform.h"
 #include "ops/random.h"
@@ -166,8 +166,7 @@ Distributions read_distributions(const BNNSNDArrayDescriptor* desc_given,
   const size_t most = (size_t{1} << exact_digits(d.desc.view.type)) + 1;
   require(d.classes <= most, "probabilities has ", d.classes, " classes; ", d.desc.type->name,
           " holds the indices of ", most);
-  require_apart(range_of(d.desc.view, d.desc.view.data, 1, 0), "desc.data",
-                range_of(d.probabilities.view, d.probabilities.view.data, 1, 0),
+  require_apart(range_of(d.desc.view), "desc.data", range_of(d.probabilities.view),
                 "probabilities.data");
   arrange(d);
   return d;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "ops/vector_norm.h"
 
 namespace bnns::impl {

@@ -14,7 +14,7 @@ void require_norm_type(BNNSNormType type) {
 }
 
 Range range_of(const Descriptor& d, const void* data) {
-  return range_of(d.view, data, 1, 0);
+  return range_of(make_batch(d.view, data, 1, 0));
 }
 
 }  // namespace

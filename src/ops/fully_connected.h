@@ -73,14 +73,9 @@ class FullyConnectedOp {
 
   void reserve(size_t batch, size_t callers);
 
-  // Empty unless one sample of contiguous Float32 can go the short way. Gradients of the weights
-  // it writes like `matrix` of Weights, which must have an in_stride of 1 for them.
-  const SmallFullyConnected& small() const { return small_; }
-
   bool uses_client_weights() const { return !own_matrix_; }
-  float alpha() const { return problem_.activation.parameters().alpha; }
-  bool slope_known() const {
-    return slope_from_output(problem_.activation.row(), problem_.activation.parameters());
+  const ActivationParameters& activation_parameters() const {
+    return problem_.activation.parameters();
   }
 
  private:
@@ -114,6 +109,7 @@ class FullyConnectedOp {
   void gradient_rows(const Gradients& p, size_t first, size_t samples, float* g);
   void input_gradient(const Gradients& p, size_t first, size_t samples, const float* g,
                       size_t g_stride, const FullyConnectedMatrix& w, float* buffer, float* memory);
+  bool backward_small(const Gradients& gradients) const;
   void backward_direct(size_t batch, const Gradients& gradients);
   void backward_chunks(size_t batch, const Gradients& gradients);
   void weights_gradient(size_t samples, const float* g, size_t g_stride, const float* x,

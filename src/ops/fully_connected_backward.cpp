@@ -102,7 +102,24 @@ void FullyConnectedOp::backward_direct(size_t batch, const Gradients& p) {
   compute(buffer(scratch->product, 1, floats));
 }
 
+// One sample in one pass over the weights. False, and nothing done, unless all gradients are
+// contiguous Float32 and dW has the row that the kernels were made for.
+bool FullyConnectedOp::backward_small(const Gradients& p) const {
+  if (!small_ || !is_row(*p.dy.view) || (p.dx.wanted() && !is_row(*p.dx.view)) ||
+      (p.db.wanted() && !is_row(*p.db.view)) ||
+      (p.dw.data != nullptr && !small_.writes_rows(p.dw.out_stride, p.dw.in_stride)))
+    return false;
+  small_.backward({.x = static_cast<const float*>(p.in.data),
+                   .y = static_cast<const float*>(p.out.data),
+                   .dy = static_cast<const float*>(p.dy.data),
+                   .dx = {static_cast<float*>(p.dx.data), p.dx.accumulate},
+                   .dw = {p.dw.data, p.dw_accumulate},
+                   .db = {static_cast<float*>(p.db.data), p.db.accumulate}});
+  return true;
+}
+
 void FullyConnectedOp::backward(size_t batch, const Gradients& p) {
+  if (batch == 1 && backward_small(p)) return;
   const bool want_dx = p.dx.wanted(), want_dw = p.dw.data != nullptr;
   const bool direct = problem_.activation.is_identity() && is_row(*p.dy.view) &&
                       (!want_dw || in_direct_) &&

@@ -44,6 +44,10 @@ class SmallFullyConnected {
   SmallFullyConnected(const SmallLayer& layer, const ElementActivation& activation);
 
   explicit operator bool() const { return kernels_ != nullptr; }
+  // Whether gradients of the weights with these strides can be written.
+  bool writes_rows(size_t out_stride, size_t in_stride) const {
+    return in_stride == 1 && out_stride == layer_.dw_row;
+  }
 
   void forward(const float* x, float* y) const {
     kernels_->forward(layer_, x, y);

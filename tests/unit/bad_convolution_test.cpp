@@ -191,22 +191,22 @@ TEST(BadConvolution, ForwardPointers) {
   std::vector<Row<Forward>> rows = {
       {"in null", {"in is NULL"}, [](Forward& c) { c.in_pointer = nullptr; }},
       {"out null", {"out is NULL"}, [](Forward& c) { c.out_pointer = nullptr; }},
-      {"out is in", {"in and out overlap"}, [](Forward& c) { c.out_pointer = c.in.data(); }},
+      {"out is in", {"out and in overlap"}, [](Forward& c) { c.out_pointer = c.in.data(); }},
       {"out reaches into in",
-       {"in and out overlap"},
+       {"out and in overlap"},
        [](Forward& c) { c.out_pointer = c.in.data() + 49; }},
       {"batch", {"batch_size is"}, [](Forward& c) { c.batch = SIZE_MAX; }},
       {"in_stride", {"in_stride is 23", "spans 24"}, [](Forward& c) { c.in_stride = 23; }},
       {"out_stride", {"out_stride is 17", "spans 18"}, [](Forward& c) { c.out_stride = 17; }},
       {"client weights",
-       {"w_desc.data and out overlap"},
+       {"out and w_desc.data overlap"},
        [](Forward& c) {
          c.options = client_pointers();
          c.out_pointer = c.weights.data();
          c.batch = 1;
        }},
       {"client bias",
-       {"bias.data and out overlap"},
+       {"out and bias.data overlap"},
        [](Forward& c) {
          c.options = client_pointers();
          c.batch = 1;

@@ -159,14 +159,14 @@ TEST(BadPooling, Forward) {
       {"out_stride", {"out_stride is 7", "8"}, [](C& c) { c.out_stride = 7; }},
       {"idx_stride", {"idx_stride is 7", "8"}, [](C& c) { c.idx_stride = 7; }},
       {"batch overflows", {"batch_size"}, [](C& c) { c.batch = size_t{1} << 62; }},
-      {"in is out", {"in and out overlap"}, [](C& c) { c.out_pointer = c.in.data(); }},
-      {"in ends in out", {"in and out overlap"}, [](C& c) { c.out_pointer = c.in.data() + 66; }},
+      {"in is out", {"out and in overlap"}, [](C& c) { c.out_pointer = c.in.data(); }},
+      {"in ends in out", {"out and in overlap"}, [](C& c) { c.out_pointer = c.in.data() + 66; }},
       {"indices are out",
-       {"indices and out overlap"},
+       {"out and indices overlap"},
        [](C& c) { c.out_pointer = c.indices.data(); }},
       {"indices are in", {"indices and in overlap"}, [](C& c) { c.in_pointer = c.indices.data(); }},
       {"bias is out",
-       {"bias.data and out overlap"},
+       {"out and bias.data overlap"},
        [](C& c) {
          c.options.flags = BNNSFlagsUseClientPtr;
          c.out_pointer = c.bias.data();
@@ -217,7 +217,7 @@ TEST(BadPooling, UnMaxForward) {
   using C = UnMaxForward;
   std::vector<Row<C>> rows = {
       {"no indices", {"indices is NULL", "UnMax"}, [](C& c) { c.indices_pointer = nullptr; }},
-      {"indices are out", {"indices and out overlap"}, [](C& c) {
+      {"indices are out", {"out and indices overlap"}, [](C& c) {
          c.out_pointer = c.indices.data();
        }}};
   for (const size_t bad : {size_t{16}, kHuge, size_t{1} << 32, size_t{1} << 63, SIZE_MAX}) {
@@ -345,7 +345,7 @@ TEST(BadPooling, Of2016) {
   refused(&in, &out, &p, {"out_channels is 1", "channels is 2", "equal"});
   p.out_channels = 2;
   out.row_stride = 1;
-  refused(&in, &out, &p, {"o_desc.stride[1]", "overlap"});
+  refused(&in, &out, &p, {"out_desc->row_stride is 1", "overlap"});
 }
 
 }  // namespace

@@ -115,18 +115,18 @@ TEST(BadSingleSample, Forward) {
       {"out null", {"out is NULL"}, [](Call& c) { c.out_pointer = nullptr; }},
       {"in misaligned", {"in is", "aligned"}, [](Call& c) { c.in_pointer = moved(c.in, 2); }},
       {"out misaligned", {"out is", "aligned"}, [](Call& c) { c.out_pointer = moved(c.out, 1); }},
-      {"out is in", {"in and out overlap"}, [](Call& c) { c.out_pointer = c.in.data(); }},
+      {"out is in", {"out and in overlap"}, [](Call& c) { c.out_pointer = c.in.data(); }},
       {"out begins at the last input",
-       {"in and out overlap"},
+       {"out and in overlap"},
        [](Call& c) { c.out_pointer = &c.in[Call::kIn - 1]; }},
       {"out over the client's weights",
-       {"w_desc.data and out overlap"},
+       {"out and w_desc.data overlap"},
        [](Call& c) {
          c.options.flags = BNNSFlagsUseClientPtr;
          c.out_pointer = &c.weights[40];
        }},
       {"out over the client's bias",
-       {"bias.data and out overlap"},
+       {"out and bias.data overlap"},
        [](Call& c) {
          c.options.flags = BNNSFlagsUseClientPtr;
          c.out_pointer = c.bias.data();

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/descriptor.h"
+#include "core/call.h"
 #include "descriptor_builder.h"
 #include "layouts.h"
 
@@ -189,7 +189,14 @@ TEST(Deltas, MustHaveTheElementsOfTheirTensor) {
   float data[24] = {};
   const Descriptor frozen = read_descriptor(image({2, 3, 4}), "i_desc", Use::kInput);
   const auto read = [&](const BNNSNDArrayDescriptor& d, Use use = Use::kOutput) {
-    return refusal([&] { read_delta(d, "in_delta", frozen, "i_desc", use); });
+    return refusal([&] {
+      Call call(1);
+      if (use == Use::kOutput) {
+        call.writes_delta(d, 0, kInDelta, frozen, "i_desc");
+      } else {
+        call.reads_delta(&d, 0, kInDelta, frozen, "i_desc");
+      }
+    });
   };
   BNNSNDArrayDescriptor d = image({2, 3, 4});
   d.data = data;
@@ -217,7 +224,7 @@ TEST(Deltas, MustNotOverlapEvenIfTheInputDoes) {
     const Descriptor frozen = read_descriptor(d, "i_desc", Use::kInput);
     d.data = data;
     const std::string text =
-        refusal([&] { read_delta(d, "in_delta", frozen, "i_desc", Use::kOutput); });
+        refusal([&] { Call(1).writes_delta(d, 0, kInDelta, frozen, "i_desc"); });
     expect_words(text, {"in_delta.stride", "must not overlap"});
   }
 }
@@ -259,11 +266,28 @@ TEST(Calls, SamplesMustNotOverlap) {
   expect_words(check(uneven, 2, 1), {"in_stride is 1", "must not overlap"});
 }
 
+// A batch stride of 0: the next sample begins behind the padding of the last row, where the next
+// index of the outermost axis would be; what is touched ends with the last element.
+TEST(Calls, PackedStep) {
+  float data[1] = {};
+  const auto step_and_bytes = [&](const BNNSNDArrayDescriptor& d) {
+    const View sample = read_descriptor(d, "x", Use::kInput).view;
+    const Batch batch = make_batch(sample, data, 3, 0);
+    const Range range = range_of(batch);
+    return std::pair(batch.step, static_cast<size_t>(range.end - range.begin) / sizeof(float));
+  };
+  EXPECT_EQ(step_and_bytes(image({2, 3, 4})), std::pair(size_t{24}, size_t{72}));
+  EXPECT_EQ(step_and_bytes(image({2, 3, 4}, {1, 5, 20})), std::pair(size_t{80}, size_t{232}));
+  EXPECT_EQ(step_and_bytes(image({2, 3, 1}, {1, 5, 20})), std::pair(size_t{20}, size_t{52}));
+  EXPECT_EQ(step_and_bytes(image({2, 3, 1}, {1, 5, 5})), std::pair(size_t{15}, size_t{42}));
+  EXPECT_EQ(step_and_bytes(image({1, 1, 1}, {7, 7, 7})), std::pair(size_t{7}, size_t{15}));
+}
+
 TEST(Calls, RangesThatOverlap) {
   const View sample = read_descriptor(image({2, 3, 4}), "x", Use::kInput).view;
   float data[100] = {};
   const auto at = [&](size_t first, size_t batch) {
-    return range_of(sample, data + first, batch, 0);
+    return range_of(make_batch(sample, data + first, batch, 0));
   };
   EXPECT_FALSE(overlap(at(0, 1), at(24, 1)));
   EXPECT_TRUE(overlap(at(0, 1), at(23, 1)));

@@ -111,10 +111,9 @@ TEST(Batched, IsSampleBySample) {
   float data[1] = {};
   for (const View& view : many_views()) {
     for (size_t batch : {1, 2, 5}) {
-      for (size_t stride : {size_t{0}, view.span, view.span + 3}) {
-        const View result = batched(view, data, batch, stride);
+      for (size_t step : {view.span, view.span + 3}) {
+        const View result = batched(view, data, batch, step);
         std::vector<size_t> right;
-        const size_t step = stride == 0 ? view.span : stride;
         for (size_t b = 0; b < batch; ++b) {
           for (size_t offset : enumerate(view)) right.push_back(b * step + offset);
         }

@@ -56,9 +56,6 @@ class ConvolutionOp {
 
   bool uses_client_weights() const { return !own_weights_; }
   const ElementActivation& activation() const { return problem_.activation.element; }
-  bool slope_known() const {
-    return slope_from_output(activation().row(), activation().parameters());
-  }
   // Bytes of working memory per thread.
   size_t bytes_per_thread() const { return per_thread_ * sizeof(float); }
 

@@ -85,10 +85,9 @@ class PoolingOp {
 
   void reserve(size_t batch, size_t callers);
 
-  bool slope_known() const {
-    return slope_from_output(problem_.activation.row(), problem_.activation.parameters());
+  const ActivationParameters& activation_parameters() const {
+    return problem_.activation.parameters();
   }
-  float alpha() const { return problem_.activation.parameters().alpha; }
 
  private:
   // Sections of one worker's memory, in values.

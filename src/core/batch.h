@@ -1,0 +1,45 @@
+// A batch of samples as every call has it: the view of one sample, where the first one lies, and
+// how far it is to the next. What a batch stride of 0 means is decided here and nowhere else.
+#pragma once
+
+#include <cstddef>
+
+#include "core/view.h"
+
+namespace bnns::impl {
+
+struct Batch {
+  const View* sample = nullptr;  // one sample; the data pointer in it is not used
+  void* data = nullptr;          // nullptr: this tensor is not there, or not wanted
+  size_t size = 0;               // number of samples
+  size_t step = 0;               // values from one sample to the next; never 0
+
+  explicit operator bool() const { return data != nullptr; }
+
+  template <class T>
+  T* at(size_t index) const {
+    return static_cast<T*>(data) + index * step;
+  }
+};
+
+// A gradient that a call writes: "set" or "accumulate".
+struct Gradient : Batch {
+  bool accumulate = false;
+};
+
+// A batch stride of 0 stands for the packed step, behind the padding of the last row.
+inline size_t batch_step(const View& sample, size_t stride) {
+  return stride == 0 ? sample.step : stride;
+}
+
+inline Batch make_batch(const View& sample, const void* data, size_t size, size_t stride) {
+  return {.sample = &sample,
+          .data = const_cast<void*>(data),
+          .size = size,
+          .step = batch_step(sample, stride)};
+}
+
+// The batch as one collapsed view, sample after sample.
+View whole(const Batch& batch);
+
+}  // namespace bnns::impl

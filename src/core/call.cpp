@@ -1,0 +1,177 @@
+#include "core/call.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <numeric>
+
+namespace bnns::impl {
+namespace {
+
+// The offsets of all elements of a sample are multiples of it.
+size_t common_stride(const View& view) {
+  size_t common = 0;
+  for (size_t k = 0; k < view.rank; ++k) {
+    if (view.extent[k] > 1) common = std::gcd(common, view.stride[k]);
+  }
+  return common;
+}
+
+bool same_place(const View& a, const View& b) {
+  bool same = a.data == b.data && a.type == b.type && a.rank == b.rank && !a.overlaps &&
+              a.scaling.is_plain() && b.scaling.is_plain();
+  for (size_t k = 0; same && k < a.rank; ++k)
+    same = a.extent[k] == b.extent[k] && a.stride[k] == b.stride[k];
+  return same;
+}
+
+void require_batch_of_many(const View& sample, size_t size, size_t stride, const char* name) {
+  const size_t step = batch_step(sample, stride);
+  // The packed step of an input whose own elements overlap may be shorter than its span.
+  const bool packed = stride == 0 && sample.overlaps;
+  require(packed || step >= sample.span || step <= common_stride(sample) / size, name, " is ", step,
+          ", but one sample spans ", sample.span, " values; samples must not overlap");
+  size_t bytes;
+  const bool fits = !__builtin_mul_overflow(size - 1, step, &bytes) &&
+                    !__builtin_add_overflow(bytes, sample.span, &bytes) &&
+                    !__builtin_mul_overflow(bytes, sizeof(int64_t), &bytes) &&
+                    bytes <= static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max());
+  require(fits, "batch_size is ", size, " with ", name, " ", step,
+          "; the batch is larger than an address space");
+}
+
+}  // namespace
+
+void require_batch(const View& sample, size_t size, size_t stride, const char* name) {
+  if (size > 1) require_batch_of_many(sample, size, stride, name);
+}
+
+Range range_of(const Batch& batch) {
+  if (!batch) return {};
+  const size_t values = batch.sample->span + (batch.size - 1) * batch.step;
+  // In whole bytes also for values below a byte, without an overflow on the way.
+  const size_t bits = static_cast<uint32_t>(batch.sample->type) & 0x7FFF;
+  const size_t bytes = values / 8 * bits + (values % 8 * bits + 7) / 8;
+  const auto* begin = static_cast<const char*>(batch.data);
+  return {.begin = begin, .end = begin + bytes};
+}
+
+Batch read_batch(const View& sample, size_t size, const void* data, size_t stride,
+                 const Name& name) {
+  require_data(data, sample.type, name.data);
+  require_batch(sample, size, stride, name.stride);
+  return make_batch(sample, data, size, stride);
+}
+
+void require_apart_or_same(const Batch& a, const char* a_name, const Batch& b, const char* b_name) {
+  if (!overlap(range_of(a), range_of(b))) return;
+  require(same_place(whole(a), whole(b)), a_name, " and ", b_name,
+          " overlap in memory; they must be separate, or the same memory with the same type and "
+          "strides");
+}
+
+void Call::reads(const Range& range, const char* name) {
+  assert(reads_ < kMost);
+  read_[reads_++] = {range, name};
+}
+
+void Call::writes(const Range& range, const char* name) {
+  assert(writes_ < kMost);
+  written_[writes_++] = {range, name};
+}
+
+Batch Call::reads(const View& sample, const void* data, size_t stride, const Name& name) {
+  const Batch result = read_batch(sample, batch_, data, stride, name);
+  reads(range_of(result), name.data);
+  return result;
+}
+
+Batch Call::writes(const View& sample, void* data, size_t stride, const Name& name) {
+  const Batch result = read_batch(sample, batch_, data, stride, name);
+  writes(range_of(result), name.data);
+  return result;
+}
+
+const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const char* name,
+                                   const Descriptor& frozen, const char* frozen_field, Use use,
+                                   DeltaRules rules) {
+  if (use == Use::kOutput) require_delta_flags(given, name);
+  const Descriptor* result = &frozen;
+  const bool same = is_written_like(given, frozen);
+  // Elements of what was an input at creation may overlap; as an output they may not.
+  if (!same || (use == Use::kOutput && frozen.view.overlaps)) {
+    assert(deltas_ < kMostDeltas);
+    result = new (delta_[deltas_++]) Descriptor(read_descriptor(given, name, use));
+  }
+  if (!same) {
+    require_same_elements(*result, name, frozen, frozen_field);
+    require_plain_layout(*result, name);
+    require(!rules.same_layout || result->layout == frozen.layout, name, ".layout is ",
+            result->layout->name, ", ", frozen_field, ".layout is ", frozen.layout->name,
+            "; they must be equal");
+  }
+  const View& view = result->view;
+  require(view.is_float() || (rules.bfloat16 && view.type == BNNSDataTypeBFloat16), name,
+          ".data_type is ", result->type->name,
+          rules.bfloat16 ? "; gradients are Float32 or BFloat16" : "; gradients are Float32");
+  require_data(given.data, view.type, name);
+  return *result;
+}
+
+Batch Call::reads_delta(const BNNSNDArrayDescriptor* given, size_t stride, const Name& name,
+                        const Descriptor& frozen, const char* frozen_field, DeltaRules rules) {
+  require(given != nullptr, name.data, " is NULL");
+  const Descriptor& delta = read_delta(*given, name.data, frozen, frozen_field, Use::kInput, rules);
+  return reads(delta.view, given->data, stride, name);
+}
+
+Gradient Call::writes_delta(const BNNSNDArrayDescriptor& given, size_t stride, const Name& name,
+                            const Descriptor& frozen, const char* frozen_field, DeltaRules rules) {
+  const Descriptor& delta = read_delta(given, name.data, frozen, frozen_field, Use::kOutput, rules);
+  return {writes(delta.view, given.data, stride, name),
+          given.flags == BNNSNDArrayFlagBackpropAccumulate};
+}
+
+Gradient Call::writes_parameter_delta(const BNNSNDArrayDescriptor* given, const char* name,
+                                      const Descriptor& frozen, const char* frozen_field,
+                                      DeltaRules rules, const Descriptor** read) {
+  if (!is_wanted(given)) return {};
+  const Descriptor& delta = read_delta(*given, name, frozen, frozen_field, Use::kOutput, rules);
+  if (read != nullptr) *read = &delta;
+  const Batch one = make_batch(delta.view, given->data, 1, 0);
+  writes(range_of(one), name);
+  return {one, given->flags == BNNSNDArrayFlagBackpropAccumulate};
+}
+
+void Call::check_overlaps() const {
+  const auto apart = [](const Named& a, const Named& b) {
+    require_apart(a.range, a.name, b.range, b.name);
+  };
+  for (size_t w = 0; w < writes_; ++w) {
+    for (size_t r = 0; r < reads_; ++r) apart(written_[w], read_[r]);
+    for (size_t o = w + 1; o < writes_; ++o) apart(written_[w], written_[o]);
+  }
+}
+
+// A range overlaps an earlier one exactly if it begins before the farthest end seen so far.
+Overlap find_overlap(TensorRange* ranges, size_t count) {
+  std::sort(ranges, ranges + count, [](const TensorRange& a, const TensorRange& b) {
+    return a.range.begin < b.range.begin;
+  });
+  const TensorRange *farthest = nullptr, *farthest_written = nullptr;
+  const auto extend = [](const TensorRange*& known, const TensorRange& r) {
+    if (known == nullptr || r.range.end > known->range.end) known = &r;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const TensorRange& r = ranges[i];
+    const TensorRange* rival = r.written ? farthest : farthest_written;
+    if (rival != nullptr && rival->range.end > r.range.begin) return {rival, &r};
+    extend(farthest, r);
+    if (r.written) extend(farthest_written, r);
+  }
+  return {};
+}
+
+}  // namespace bnns::impl

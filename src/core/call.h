@@ -1,0 +1,152 @@
+// The tensors that arrive with one call of a filter. Each is checked as it is read: NULL, type,
+// alignment, batch stride; check_overlaps() then refuses a call that writes where it reads or
+// writes already. Nothing is written before all of that has passed.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "core/batch.h"
+#include "core/descriptor.h"
+
+namespace bnns::impl {
+
+// A delta that is NULL, or whose data is, is not wanted.
+inline bool is_wanted(const BNNSNDArrayDescriptor* delta) {
+  return delta != nullptr && delta->data != nullptr;
+}
+
+// ---- Single checks ----
+
+// Sizes are powers of two; 0 for values below a byte, which have no alignment.
+inline bool is_aligned(const void* data, BNNSDataType type) {
+  const size_t bytes = type_bytes(type);
+  return bytes == 0 || (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) == 0;
+}
+
+inline void require_data(const void* data, BNNSDataType type, const char* name) {
+  require(data != nullptr, name, " is NULL; it must point to data");
+  require(is_aligned(data, type), name, " is ", data, "; it must be aligned to ", type_bytes(type),
+          " bytes");
+}
+
+inline void require_trainable(const Descriptor& d, const char* field) {
+  require(d.view.is_float(), field, ".data_type is ", d.type->name, "; training needs Float32");
+}
+
+// BNNSNDArrayDescriptor.flags of a gradient that is written.
+inline void require_delta_flags(const BNNSNDArrayDescriptor& given, const char* field) {
+  require(
+      given.flags == BNNSNDArrayFlagBackpropSet || given.flags == BNNSNDArrayFlagBackpropAccumulate,
+      field, ".flags is ", static_cast<uint32_t>(given.flags), "; that is no BNNSNDArrayFlags");
+}
+
+// Bytes that a tensor touches; nothing where there is none.
+struct Range {
+  const char* begin;
+  const char* end;
+};
+Range range_of(const Batch& batch);
+inline Range range_of(const View& view) {
+  return range_of(make_batch(view, view.data, 1, 0));
+}
+
+inline bool overlap(const Range& a, const Range& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+inline void require_apart(const Range& a, const char* a_name, const Range& b, const char* b_name) {
+  require(!overlap(a, b), a_name, " and ", b_name, " overlap in memory; they must be separate");
+}
+
+// Batch strides: 0, or at least one sample, so that samples do not overlap; or so small that all
+// samples fit between two neighbouring elements of one sample (interleaved).
+void require_batch(const View& sample, size_t size, size_t stride, const char* name);
+
+// ---- A whole call ----
+
+// How messages call an argument, and its batch stride.
+struct Name {
+  const char* data;
+  const char* stride = nullptr;  // nullptr: it has no batch
+};
+inline constexpr Name kIn = {"in", "in_stride"}, kOut = {"out", "out_stride"};
+inline constexpr Name kInDelta = {"in_delta", "in_delta_stride"};
+inline constexpr Name kOutDelta = {"out_delta", "out_delta_stride"};
+
+// What a gradient may look like beside its tensor: the same sizes in the same layout, or the same
+// number of elements in another one.
+struct DeltaRules {
+  bool bfloat16 = false;     // BFloat16 as well as Float32
+  bool same_layout = false;  // no other layout
+};
+
+// Pointer, alignment and batch stride of one tensor.
+Batch read_batch(const View& sample, size_t size, const void* data, size_t stride,
+                 const Name& name);
+
+// Element-wise work may run in place: both tensors apart, or every element in its own place.
+void require_apart_or_same(const Batch& a, const char* a_name, const Batch& b, const char* b_name);
+
+class Call {
+ public:
+  explicit Call(size_t batch) : batch_(batch) {}
+
+  // Raw pointers, laid out as `sample`.
+  Batch reads(const View& sample, const void* data, size_t stride, const Name& name);
+  Batch writes(const View& sample, void* data, size_t stride, const Name& name);
+  // A tensor that all samples share: weights of the client, a table of indices.
+  void reads(const Range& range, const char* name);
+  void writes(const Range& range, const char* name);
+
+  // Gradients, laid out as their own descriptors; `frozen` is what the filter was made with, named
+  // `frozen_field`. The result may point into this object and into `frozen`.
+  Batch reads_delta(const BNNSNDArrayDescriptor* given, size_t stride, const Name& name,
+                    const Descriptor& frozen, const char* frozen_field, DeltaRules rules = {});
+  Gradient writes_delta(const BNNSNDArrayDescriptor& given, size_t stride, const Name& name,
+                        const Descriptor& frozen, const char* frozen_field, DeltaRules rules = {});
+  // Of a parameter, which has no batch; nothing, if it is not wanted. `read`: its descriptor, for
+  // layers that look at more than the elements in the order of memory.
+  Gradient writes_parameter_delta(const BNNSNDArrayDescriptor* given, const char* name,
+                                  const Descriptor& frozen, const char* frozen_field,
+                                  DeltaRules rules = {}, const Descriptor** read = nullptr);
+
+  // What is written must not overlap anything else: inputs would change under the computation.
+  void check_overlaps() const;
+
+ private:
+  struct Named {
+    Range range;
+    const char* name;
+  };
+  // The descriptor that counts: `frozen`, or one of this object where `given` differs from it.
+  const Descriptor& read_delta(const BNNSNDArrayDescriptor& given, const char* name,
+                               const Descriptor& frozen, const char* frozen_field, Use use,
+                               DeltaRules rules);
+
+  // Arrays of fixed size that are not cleared: a call of a small layer takes some ten nanoseconds.
+  static constexpr size_t kMost = 24, kMostDeltas = 16;
+  static_assert(std::is_trivially_destructible_v<Descriptor>);
+
+  size_t batch_;
+  size_t writes_ = 0, reads_ = 0, deltas_ = 0;
+  Named written_[kMost], read_[kMost];
+  alignas(Descriptor) std::byte delta_[kMostDeltas][sizeof(Descriptor)];
+};
+
+// ---- Calls with many tensors ----
+
+struct TensorRange {
+  Range range;
+  size_t tensor;  // whatever number the caller knows it by
+  bool written;
+};
+struct Overlap {
+  const TensorRange* first = nullptr;  // nullptr: there is none
+  const TensorRange* second = nullptr;
+};
+// Two ranges that overlap although one of them is written. Sorts the ranges, so that thousands of
+// tensors are no matter.
+Overlap find_overlap(TensorRange* ranges, size_t count);
+
+}  // namespace bnns::impl
