@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-from tree import ROOT, Findings, read_lines, tracked_files
+from tree import ROOT, Findings, read_lines, tree_files
 
 INCLUDE = re.compile(r'\s*#\s*include\s+["<]([^">]+)[">]')
 TARGET_INCLUDE = re.compile(r'\s*#\s*define\s+HWY_TARGET_INCLUDE\s+"([^"]+)"')
@@ -122,7 +122,7 @@ def check_kernel_name(path, findings):
 
 def main():
     findings = Findings()
-    for path in tracked_files():
+    for path in tree_files():
         if not path.endswith(SOURCE):
             continue
         check_direct(path, findings)

@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 
-from tree import ROOT, Findings, read_lines, tracked_files
+from tree import ROOT, Findings, read_lines, tree_files
 
 MARK = "[snippet]"
 SNIPPET = re.compile(r"<!-- snippet: (\S+) -->$")
@@ -67,7 +67,7 @@ def main():
         print("usage: check_readme.py [--write]", file=sys.stderr)
         return 2
     findings = Findings()
-    for path in tracked_files():
+    for path in tree_files():
         if not path.endswith(".md"):
             continue
         lines, before = read_lines(path), findings.count

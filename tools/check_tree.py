@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from tree import ROOT, Findings, read_lines, tracked_files
+from tree import ROOT, Findings, read_lines, tree_files
 
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake", ".in", ".txt", ".json")
 DOCUMENTS = (".md",)
@@ -60,7 +60,7 @@ def check_links(path, number, line, findings):
 
 def main():
     findings = Findings()
-    for path in tracked_files():
+    for path in tree_files():
         document = path.endswith(DOCUMENTS)
         if not (document or path.endswith(SOURCES) or path in PLAIN):
             if not path.startswith(DATA):

@@ -1,24 +1,33 @@
 """What the checks of this folder share: the files of the tree and the form of a finding."""
 
+import fnmatch
 import os
-import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def tracked_files():
-    """Paths below ROOT that are, or could be, under version control."""
-    command = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listing = subprocess.run(command, capture_output=True)
-    if listing.returncode == 0:
-        names = listing.stdout.decode().split("\0")
-        return sorted(n for n in set(names) if n and os.path.isfile(os.path.join(ROOT, n)))
-    found = []  # a source archive: no repository, no builds
-    for folder, folders, names in os.walk(ROOT):
-        folders[:] = [f for f in folders if f not in (".git", "out", "__pycache__")
-                      and not f.startswith("build")]
-        found += [os.path.relpath(os.path.join(folder, n), ROOT) for n in names]
+def is_ignored(path, is_folder, patterns):
+    """Whether one of the patterns of .gitignore names this path below ROOT."""
+    for pattern in patterns:
+        anchored = "/" in pattern.rstrip("/")
+        name = path if anchored else os.path.basename(path)
+        if fnmatch.fnmatchcase(name, pattern.strip("/")) and (is_folder or pattern[-1] != "/"):
+            return True
+    return False
+
+
+def tree_files():
+    """Paths below ROOT that .gitignore does not name. Found without git, so that the checks also
+    run in a source archive and on a machine that does not have it."""
+    patterns = [".git"] + [p for p in read_lines(".gitignore") if p and p[0] != "#"]
+    found, pending = [], [""]
+    while pending:
+        for entry in os.scandir(os.path.join(ROOT, pending.pop())):
+            path = os.path.relpath(entry.path, ROOT)
+            if is_ignored(path, entry.is_dir(), patterns):
+                continue
+            (pending if entry.is_dir() else found).append(path)
     return sorted(found)
 
 
