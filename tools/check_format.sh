@@ -24,12 +24,8 @@ else
   files=("$@")
 fi
 
-bad=0
-for file in "${files[@]}"; do
-  report=$("$format" --dry-run --Werror "$file" 2>&1) && continue
-  line=$(printf '%s\n' "$report" | sed -n "s|^$file:\([0-9]*\):.*|\1|p" | head -n 1)
-  places=$(printf '%s\n' "$report" | grep -c 'code should be clang-formatted')
-  echo "$file:${line:-1}: not formatted ($places places)"
-  bad=$((bad + 1))
-done
-[ "$bad" -eq 0 ]
+# One process for all files: one for each takes six times as long.
+report=$("$format" --dry-run --Werror "${files[@]}" 2>&1) && exit 0
+printf '%s\n' "$report" | grep -E 'error:|No such file' |
+  sed 's/:[0-9]*: error: code should be clang-formatted.*/: not formatted/' | uniq
+exit 1
