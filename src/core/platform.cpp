@@ -4,10 +4,8 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <exception>
 #include <thread>
 
@@ -67,52 +65,6 @@ size_t core_count() noexcept {
   const unsigned count = std::thread::hardware_concurrency();
   return count == 0 ? 1 : count;
 }
-
-#if defined(__linux__)
-static_assert(sizeof(CpuMask) == sizeof(cpu_set_t));
-
-int current_cpu() noexcept {
-  return sched_getcpu();
-}
-
-int current_thread() noexcept {
-  return static_cast<int>(syscall(SYS_gettid));
-}
-
-CpuMask allowed_cpus() noexcept {
-  cpu_set_t set;
-  CpuMask mask = {};
-  if (sched_getaffinity(0, sizeof set, &set) == 0) std::memcpy(&mask, &set, sizeof mask);
-  return mask;
-}
-
-void allow_cpus(const CpuMask& mask) noexcept {
-  cpu_set_t set;
-  std::memcpy(&set, &mask, sizeof set);
-  sched_setaffinity(0, sizeof set, &set);
-}
-
-bool keep_away(int thread, const CpuMask& mask, int cpu) noexcept {
-  cpu_set_t set;
-  std::memcpy(&set, &mask, sizeof set);
-  if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_CLR(static_cast<size_t>(cpu), &set);
-  return CPU_COUNT(&set) > 0 && sched_setaffinity(thread, sizeof set, &set) == 0;
-}
-#else
-int current_cpu() noexcept {
-  return -1;
-}
-int current_thread() noexcept {
-  return 0;
-}
-CpuMask allowed_cpus() noexcept {
-  return {};
-}
-void allow_cpus(const CpuMask&) noexcept {}
-bool keep_away(int, const CpuMask&, int) noexcept {
-  return false;
-}
-#endif
 
 bool entropy(void* to, size_t bytes) noexcept {
   return getentropy(to, bytes) == 0;

@@ -23,18 +23,6 @@ void spin_pause() noexcept;
 
 size_t core_count() noexcept;
 
-// Where a thread runs, and where it may run. CPUs are not known (-1, no CPU in the mask) on systems
-// other than Linux, and beyond the 1024th.
-struct CpuMask {
-  unsigned long words[1024 / (8 * sizeof(unsigned long))];
-};
-int current_cpu() noexcept;
-int current_thread() noexcept;
-CpuMask allowed_cpus() noexcept;  // of this thread
-void allow_cpus(const CpuMask& mask) noexcept;
-// Lets another thread run on the CPUs of the mask but `cpu`; false if there is no other.
-bool keep_away(int thread, const CpuMask& mask, int cpu) noexcept;
-
 // Fills up to 256 bytes with unpredictable bits; false if the system has none to give.
 bool entropy(void* to, size_t bytes) noexcept;
 

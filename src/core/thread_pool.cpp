@@ -4,6 +4,8 @@
 #include <new>
 #include <thread>
 
+#include "core/platform.h"
+
 namespace bnns::impl {
 namespace {
 
@@ -63,10 +65,7 @@ void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   // Sequentially consistent on both sides: a worker counts itself asleep before it looks at the
   // state for the last time, we change the state before we count the sleepers.
   if (sleepers_.load() > 0) {
-    {
-      const std::lock_guard lock(mutex_);
-      make_way();
-    }
+    { const std::lock_guard lock(mutex_); }  // a worker that has looked is waiting by now
     wake_.notify_all();
   }
   inside_job = true;
@@ -74,18 +73,6 @@ void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   inside_job = false;
   close_job();
   busy_.store(false, std::memory_order_release);
-}
-
-// A worker wakes up where it ran before, even if the caller is there by now: in a virtual machine
-// of two CPUs both were seen on one of them for 8 ms and more while the other idled. Such a worker
-// may not use the caller's CPU until it is awake.
-void ThreadPool::make_way() noexcept {
-  const int here = platform::current_cpu();
-  for (size_t n = 0; n < workers_.load(std::memory_order_relaxed) && here >= 0; ++n) {
-    Sleeper& s = sleeper_[n];
-    if (s.sleeps && (s.moved || s.cpu == here))
-      s.moved = platform::keep_away(s.thread, s.allowed, here) || s.moved;
-  }
 }
 
 void ThreadPool::share_out(size_t threads, size_t grains) noexcept {
@@ -130,7 +117,7 @@ bool ThreadPool::enter(uint32_t epoch_open, size_t* worker) noexcept {
   }
 }
 
-uint32_t ThreadPool::wait_for_job(size_t index, uint32_t seen, bool may_spin) noexcept {
+uint32_t ThreadPool::wait_for_job(uint32_t seen, bool may_spin) noexcept {
   const auto opened = [&](uint32_t* epoch_open) {
     *epoch_open = unpack(state_.load()).epoch_open;
     return *epoch_open != seen && *epoch_open % 2 == 1;
@@ -141,17 +128,9 @@ uint32_t ThreadPool::wait_for_job(size_t index, uint32_t seen, bool may_spin) no
     platform::spin_pause();
   }
   std::unique_lock lock(mutex_);
-  Sleeper& self = sleeper_[index];
-  self = {.sleeps = true,
-          .moved = false,
-          .thread = platform::current_thread(),
-          .cpu = platform::current_cpu(),
-          .allowed = platform::allowed_cpus()};
   sleepers_.fetch_add(1);
   wake_.wait(lock, [&] { return opened(&epoch_open); });
   sleepers_.fetch_sub(1);
-  if (self.moved) platform::allow_cpus(self.allowed);
-  self.sleeps = false;
   return epoch_open;
 }
 
@@ -159,7 +138,7 @@ void ThreadPool::work(size_t index) noexcept {
   inside_job = true;  // a grain that starts a job runs it serially
   const bool may_spin = index + 1 < platform::core_count();
   for (uint32_t seen = 0;;) {
-    seen = wait_for_job(index, seen, may_spin);
+    seen = wait_for_job(seen, may_spin);
     size_t worker;
     if (!enter(seen, &worker)) continue;
     run_grains(worker);

@@ -13,8 +13,6 @@
 #include <cstdint>
 #include <mutex>
 
-#include "core/platform.h"
-
 namespace bnns::impl {
 
 class ThreadPool {
@@ -48,8 +46,7 @@ class ThreadPool {
   }
 
   void work(size_t index) noexcept;
-  uint32_t wait_for_job(size_t index, uint32_t seen, bool may_spin) noexcept;
-  void make_way() noexcept;
+  uint32_t wait_for_job(uint32_t seen, bool may_spin) noexcept;
   bool enter(uint32_t epoch_open, size_t* worker) noexcept;
   void share_out(size_t threads, size_t grains) noexcept;
   void run_grains(size_t worker) noexcept;
@@ -72,13 +69,6 @@ class ThreadPool {
 
   alignas(64) std::atomic<size_t> sleepers_{0};
   std::mutex mutex_;
-  // Workers that sleep; with the mutex.
-  struct Sleeper {
-    bool sleeps = false, moved = false;
-    int thread = 0, cpu = -1;  // where it ran
-    platform::CpuMask allowed = {};
-  };
-  Sleeper sleeper_[kMaxThreads];
   std::condition_variable wake_;
   std::atomic<size_t> workers_{0};
 };

@@ -264,36 +264,6 @@ TEST(ThreadPool, WithoutWorkersTheCallerDoesItAll) {
   EXPECT_EQ(code, 0);
 }
 
-// A caller that turns up on the CPU where a worker fell asleep sends it elsewhere, but only to
-// wake.
-TEST(ThreadPool, WorkersMayUseAllCpusAgain) {
-  const platform::CpuMask all = platform::allowed_cpus();
-  const auto is_all = [&] {
-    const platform::CpuMask mine = platform::allowed_cpus();
-    return std::equal(std::begin(all.words), std::end(all.words), std::begin(mine.words));
-  };
-  ThreadPool::instance().start(3);
-  for (int round = 0; round < 3; ++round) {
-    for (int cpu = 0; cpu < 8; ++cpu) {
-      platform::CpuMask one = {};
-      one.words[0] = 1ul << cpu;
-      if ((all.words[0] & one.words[0]) == 0) continue;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // workers sleep
-      platform::allow_cpus(one);
-      Meeting meeting(3);
-      std::atomic<int> narrowed{0};
-      std::atomic<bool> in_time{true};
-      parallel_for(3, 3, [&](size_t, size_t worker) {
-        if (!meeting.arrive(worker)) in_time = false;
-        if (worker > 0 && !is_all()) ++narrowed;
-      });
-      platform::allow_cpus(all);
-      ASSERT_TRUE(in_time);
-      EXPECT_EQ(narrowed, 0) << "caller on CPU " << cpu;
-    }
-  }
-}
-
 TEST(UsefulThreads, OneBelowTheThreshold) {
   for (size_t threads : {1, 2, 8, 256}) {
     EXPECT_EQ(useful_threads(threads, 0), 1u);
