@@ -5,15 +5,19 @@
 
 namespace bnns::impl {
 
+bool HandleTable::reserve() noexcept {
+  if (bytes_.load(std::memory_order_relaxed) != 0) return true;
+  void* range = platform::reserve(kSlots * kSlotBytes);
+  if (range == nullptr) return false;
+  base_.store(reinterpret_cast<uintptr_t>(range), std::memory_order_relaxed);
+  bytes_.store(kSlots * kSlotBytes, std::memory_order_release);
+  return true;
+}
+
 uint32_t HandleTable::take_slot() {
-  if (bytes_.load(std::memory_order_relaxed) == 0) {
-    void* range = platform::reserve(kSlots * kSlotBytes);
-    if (range == nullptr) {
-      throw Error{.text = Text("no address space left for the table of handles; out of memory"),
-                  .failure = Failure::kMemory};
-    }
-    base_.store(reinterpret_cast<uintptr_t>(range), std::memory_order_relaxed);
-    bytes_.store(kSlots * kSlotBytes, std::memory_order_release);
+  if (!reserve()) {
+    throw Error{.text = Text("no address space left for the table of handles; out of memory"),
+                .failure = Failure::kMemory};
   }
   const bool fresh = free_count_ < kQuarantine && used_ < kSlots;
   if (fresh) return used_++;
@@ -54,14 +58,15 @@ void* HandleTable::remove(HandleKind kind, const void* handle) {
   return object;
 }
 
-void HandleTable::hold_during_fork() noexcept {
+void HandleTable::prepare() noexcept {
   platform::hold_during_fork(mutex_);
+  reserve();
 }
 
 constinit HandleTable the_handles;
 
 namespace {
-[[maybe_unused]] const bool held = (the_handles.hold_during_fork(), true);
+[[maybe_unused]] const bool prepared = (the_handles.prepare(), true);
 }  // namespace
 
 }  // namespace bnns::impl

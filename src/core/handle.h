@@ -26,7 +26,9 @@ class HandleTable {
   // Takes the object out; nullptr if the handle is not a live one of this kind.
   void* remove(HandleKind kind, const void* handle);
 
-  void hold_during_fork() noexcept;
+  // When the library is loaded: fork() waits for the table, and its addresses are reserved before
+  // workers and their memory can take up what the process is allowed.
+  void prepare() noexcept;
 
   // nullptr if the handle is not a live one of this kind.
   void* find(HandleKind kind, const void* handle) const noexcept {
@@ -55,6 +57,7 @@ class HandleTable {
     return static_cast<uint32_t>(kind) << 8 | static_cast<uint32_t>(generation);
   }
   Slot* slots() { return reinterpret_cast<Slot*>(base_.load(std::memory_order_relaxed)); }
+  bool reserve() noexcept;  // false if there is no address space; with the mutex
   uint32_t take_slot();
 
   // bytes_ is 0 until the range is reserved: no handle passes the range check before.

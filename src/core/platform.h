@@ -23,6 +23,10 @@ void spin_pause() noexcept;
 
 size_t core_count() noexcept;
 
+// Runs body(argument) on a new thread that nobody joins; false if the system refuses. Its stack of
+// 256 KB is enough for kernels, and so small that many threads fit into a limited address space.
+bool start_thread(void* (*body)(void*), void* argument) noexcept;
+
 // Fills up to 256 bytes with unpredictable bits; false if the system has none to give.
 bool entropy(void* to, size_t bytes) noexcept;
 

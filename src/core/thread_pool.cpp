@@ -40,11 +40,8 @@ void ThreadPool::start(size_t threads) noexcept {
   if (threads <= 1 || workers_.load(std::memory_order_acquire) >= threads - 1) return;
   const std::lock_guard lock(mutex_);
   for (size_t n = workers_.load(); n < threads - 1; ++n) {
-    try {
-      std::thread([this, n] { work(n); }).detach();
-    } catch (...) {
-      return;  // results do not depend on the number of threads: go on with those we have
-    }
+    // Results do not depend on the number of threads: without this one we go on with fewer.
+    if (!platform::start_thread(work, this)) return;
     workers_.store(n + 1, std::memory_order_release);
   }
 }
@@ -134,9 +131,14 @@ uint32_t ThreadPool::wait_for_job(uint32_t seen, bool may_spin) noexcept {
   return epoch_open;
 }
 
-void ThreadPool::work(size_t index) noexcept {
+void* ThreadPool::work(void* pool) noexcept {
+  static_cast<ThreadPool*>(pool)->work();
+  return nullptr;
+}
+
+void ThreadPool::work() noexcept {
   inside_job = true;  // a grain that starts a job runs it serially
-  const bool may_spin = index + 1 < platform::core_count();
+  const bool may_spin = running_.fetch_add(1) + 1 < platform::core_count();
   for (uint32_t seen = 0;;) {
     seen = wait_for_job(seen, may_spin);
     size_t worker;

@@ -45,7 +45,8 @@ class ThreadPool {
             .epoch_open = static_cast<uint32_t>(w >> 32)};
   }
 
-  void work(size_t index) noexcept;
+  static void* work(void* pool) noexcept;
+  void work() noexcept;
   uint32_t wait_for_job(uint32_t seen, bool may_spin) noexcept;
   bool enter(uint32_t epoch_open, size_t* worker) noexcept;
   void share_out(size_t threads, size_t grains) noexcept;
@@ -70,7 +71,8 @@ class ThreadPool {
   alignas(64) std::atomic<size_t> sleepers_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<size_t> workers_{0};
+  std::atomic<size_t> workers_{0};  // started
+  std::atomic<size_t> running_{0};  // of these, have begun; only as many as there are cores spin
 };
 
 }  // namespace bnns::impl
