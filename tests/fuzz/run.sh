@@ -2,6 +2,7 @@
 # Runs every fuzz target with a fixed seed, starting from its corpus, for a number of executions (so
 # that every machine tries the same) or, given as "60s", for a time.
 # Usage: run.sh <build-dir> <executions or seconds per target> [folder for new inputs and findings]
+# OPENBNNS_FUZZ_SEED is the seed (1).
 # Prints one line per target, what libFuzzer said about a finding, and a count; fails on a finding.
 # A finding is replayed, with the descriptors it uses, by
 #   OPENBNNS_FUZZ_SHOW=1 <build-dir>/tests/fuzz/fuzz_<target> <file>
@@ -16,6 +17,7 @@ case $2 in
   *s) limit=-max_total_time=${2%s} ;;
   *) limit=-runs=$2 ;;
 esac
+seed=${OPENBNNS_FUZZ_SEED:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -ge 3 ]; then
   mkdir -p "$3" || exit 2
@@ -24,37 +26,49 @@ else
   work=$(mktemp -d) || exit 2
 fi
 
-passed=0
-failed=0
-for program in "$build"/tests/fuzz/fuzz_*; do
-  target=${program##*/fuzz_}
-  log=$work/$target.log
+# <program>: runs it, leaves its line and what it found in $work/<target>.result; fails on a finding.
+run_target() {
+  local program=$1 target=${1##*/fuzz_} result=ok status corpus=()
+  local log=$work/$target.log
   mkdir -p "$work/$target" "$work/findings"
-  corpus=()
   [ -d "$here/corpus/$target" ] && corpus=("$here/corpus/$target")
-  "$program" -seed=1 -max_len=1024 -len_control=0 -timeout=20 -rss_limit_mb=4096 \
+  "$program" -seed="$seed" -max_len=1024 -len_control=0 -timeout=20 -rss_limit_mb=4096 \
     -print_final_stats=1 "$limit" -artifact_prefix="$work/findings/$target-" \
     "$work/$target" ${corpus[@]+"${corpus[@]}"} >"$log" 2>&1
   status=$?
-  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-  rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
-  calls=$(sed -n 's/^calls: //p' "$log")
-  result=ok
-  if [ "$status" -ne 0 ]; then
-    result="FINDING, see $log"
-    failed=$((failed + 1))
-  else
-    passed=$((passed + 1))
-  fi
-  printf '%-16s %10s executions %7s/s  calls: %s  %s\n' "$target" "${executions:-0}" "${rate:-0}" \
-    "${calls:-unknown}" "$result"
-  if [ "$status" -ne 0 ]; then
-    grep -a -E -A1 'finding:|ERROR:|runtime error|Test unit written' "$log" |
-      sed 's/^/    /' | head -n 20
-  fi
+  [ "$status" -eq 0 ] || result="FINDING, see $log"
+  stat() { sed -n "s/^$1: *//p" "$log"; }
+  {
+    printf '%-16s %10s executions %7s/s  calls: %s  %s\n' "$target" \
+      "$(stat stat::number_of_executed_units)" "$(stat stat::average_exec_per_sec)" \
+      "$(stat calls)" "$result"
+    [ "$status" -eq 0 ] ||
+      grep -a -E -A1 'finding:|ERROR:|runtime error|Test unit written' "$log" |
+        sed 's/^/    /' | head -n 20
+  } >"$work/$target.result"
+  return "$status"
+}
+
+# One process per core. They share nothing: what a target tries depends on the seed alone.
+failed=0
+passed=0
+declare -A running=()
+finish_one() {
+  local process status
+  wait -n -p process "${!running[@]}"
+  status=$?
+  cat "$work/${running[$process]}.result"
+  unset "running[$process]"
+  if [ "$status" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+for program in "$build"/tests/fuzz/fuzz_*; do
+  [ ${#running[@]} -lt "$(nproc)" ] || finish_one
+  run_target "$program" &
+  running[$!]=${program##*/fuzz_}
 done
+while [ ${#running[@]} -gt 0 ]; do finish_one; done
 
 echo "$passed passed, $failed failed"
 # Logs of findings stay; those of a clean run are of no use.
 [ "$failed" -ne 0 ] || [ $# -ge 3 ] || rm -rf "$work"
-[ "$failed" -eq 0 ]
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
