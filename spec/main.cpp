@@ -39,6 +39,7 @@ int usage() {
                "usage: openbnns_spec test|grad|bench|support|list [options]\n"
                "  --case NAME      only what begins with NAME (as failures print it)\n"
                "  --filter TEXT    only cases whose layer/function/shape contains TEXT\n"
+               "  --part I/N       test: the I-th of N parts, which together are all cases\n"
                "  --quick          a fixed sample of the cases\n"
                "  --digest         test: also print a checksum of all results by layer and target\n"
                "  --json           bench: JSON instead of a table\n");
@@ -74,7 +75,11 @@ int main(int argc, char** argv) {
       options.only_case = argv[++i];
     else if (option == "--filter" && has_value)
       options.filter = argv[++i];
-    else if (option == "--quick")
+    else if (option == "--part" && has_value) {
+      if (std::sscanf(argv[++i], "%zu/%zu", &options.part, &options.parts) != 2 ||
+          options.part < 1 || options.part > options.parts)
+        return usage();
+    } else if (option == "--quick")
       options.quick = true;
     else if (option == "--digest")
       options.digest = true;

@@ -13,8 +13,9 @@ namespace spec {
 
 struct Options {
   std::string mode;
-  std::string only_case;  // a full name, or the beginning of one
-  std::string filter;     // a part of layer/function/shape
+  std::string only_case;       // a full name, or the beginning of one
+  std::string filter;          // a part of layer/function/shape
+  size_t part = 1, parts = 1;  // test: which of so many equal parts of the cases
   bool quick = false;
   bool json = false;
   bool digest = false;  // test: also print a checksum of the results per layer and target
@@ -25,6 +26,8 @@ struct Options {
     const size_t n = std::min(name.size(), only_case.size());
     return name.compare(0, n, only_case, 0, n) == 0;
   }
+  // Neighbours in the list take about the same time, so each of them goes to another part.
+  bool has_part(size_t index) const { return index % parts == part - 1; }
   // Quick runs take a fixed sample, the same on every machine.
   bool samples(const std::string& name, uint64_t one_of) const {
     return !quick || !only_case.empty() || hash(name) % one_of == 0;

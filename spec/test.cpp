@@ -40,10 +40,13 @@ void run_check(const Check& check, const Options& options, Report& report) {
 int run_test(const Options& options) {
   Report report;
   const Suite suite = all_layers();
+  size_t index = 0;
   for (const Case& c : suite.cases)
-    if (c.name().find(options.filter) != std::string::npos) run_case(c, options, report);
+    if (c.name().find(options.filter) != std::string::npos && options.has_part(index++))
+      run_case(c, options, report);
   for (const Check& check : suite.checks)
-    if (check.name.find(options.filter) != std::string::npos) run_check(check, options, report);
+    if (check.name.find(options.filter) != std::string::npos && options.has_part(index++))
+      run_check(check, options, report);
   OpenBNNSSetTarget(nullptr);
   if (options.digest) report.print_digests();
   return report.finish();
