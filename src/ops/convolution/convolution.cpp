@@ -8,6 +8,8 @@ namespace {
 // Half of a second-level cache of 512 KB for padded rows; as much for outputs that wait there until
 // they are converted.
 constexpr size_t kBufferFloats = 65536;
+// Of g = dy act'(y) per thread: it is read by all passes while it is in the second-level cache.
+constexpr size_t kGradientFloats = 65536;
 
 size_t group_channels(const View& image, const ConvolutionGeometry& g) {
   return image.extent[2] / g.groups;
@@ -22,6 +24,19 @@ ConvolutionPlan::Limits limits(const ConvolutionKernels& kernels, const Convolut
           .tile = kernels.tile};
 }
 
+// One sample without gaps between its values.
+View packed(const View& one) {
+  View view = one;
+  view.type = BNNSDataTypeFloat32;
+  view.count = view.span = 1;
+  for (size_t k = 0; k < view.rank; ++k) {
+    view.stride[k] = view.span;
+    view.span *= view.extent[k];
+  }
+  view.count = view.span;
+  return view;
+}
+
 }  // namespace
 
 ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
@@ -29,12 +44,14 @@ ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
     : memory_(memory),
       problem_(problem),
       context_(problem.geometry, threads),
+      softmax_(threads),
       to_small_(memory, problem.geometry, ConvolutionDirection::kToSmall,
                 limits(context_.kernels, problem, !problem.transposed)),
       to_large_(memory, problem.geometry, ConvolutionDirection::kToLarge,
                 limits(context_.kernels, problem, problem.transposed)),
       dots_(memory, problem.geometry, context_.kernels.lanes),
       per_thread_(plan_scratch()),
+      samples_(std::max<size_t>(1, threads * kGradientFloats / problem.out.count)),
       scratch_(memory) {}
 
 size_t ConvolutionOp::plan_scratch() const {
@@ -53,9 +70,16 @@ size_t ConvolutionOp::plan_scratch() const {
   return div_up(most, kAlignment) * kAlignment;
 }
 
-float* ConvolutionOp::buffer(Array<float>& array, size_t size) {
-  if (array.size() < size) array = Array<float>(memory_, size);
+template <class T>
+T* ConvolutionOp::buffer(Array<T>& array, size_t size) {
+  if (array.size() < size) array = Array<T>(memory_, size);
   return array.data();
+}
+
+ImageBatch ConvolutionOp::gradient_buffer(Scratch& scratch) {
+  const View one = packed(problem_.out);
+  const size_t size = checked_mul(samples_, one.count, "the working memory of a convolution");
+  return {.one = one, .data = buffer(scratch.gradient, size), .stride = one.count};
 }
 
 ConvolutionWork ConvolutionOp::work(Scratch& scratch) {
@@ -140,8 +164,7 @@ void ConvolutionOp::draw_random(size_t batch, const ImageBatch& out, uint64_t st
   collapse(axes);
   const SoftmaxTensor tensor = {
       .data = const_cast<void*>(out.data), .type = out.one.type, .scaling = out.one.scaling};
-  run_gumbel_max(SoftmaxRun(context_.threads), axes, f.parameters().alpha, f.parameters().beta,
-                 stream, tensor, tensor);
+  run_gumbel_max(softmax_, axes, f.parameters().alpha, f.parameters().beta, stream, tensor, tensor);
 }
 
 void ConvolutionOp::backward(size_t batch, const Gradients& p) {
@@ -149,27 +172,37 @@ void ConvolutionOp::backward(size_t batch, const Gradients& p) {
   LeasePool<Scratch>::Lease scratch = scratch_.take();
   const ConvolutionWork memory = work(*scratch);
   const Way way = backward_way();
-  const bool want_dx = p.dx.data != nullptr;
+  const bool want_dx = p.dx.data != nullptr, want_dw = p.dw.view.data != nullptr;
+  const bool want_db = p.db.data != nullptr, activation = !problem_.activation.is_identity();
   const float* panels = want_dx ? ready_panels(*scratch, way) : nullptr;
+  float* weight_sums = want_dw ? buffer(scratch->weight_sums, dots_.sums()) : nullptr;
+  double* bias_sums = want_db ? buffer(scratch->bias_sums, problem_.out.extent[2]) : nullptr;
+  const ImageBatch g = activation ? gradient_buffer(*scratch) : p.dy;
 
-  const RowReader g(context_.run, context_.softmax, p.dy, p.out, problem_.activation);
-  if (want_dx) {
-    const ConvolutionPass pass = {.plan = &way.plan,
-                                  .direction = way.direction,
-                                  .source = g,
-                                  .to = p.dx,
-                                  .panels = panels,
-                                  .bias = nullptr,
-                                  .activation = nullptr,
-                                  .accumulate = p.dx_accumulate};
-    run_pass(context_, batch, pass, memory);
+  const size_t step = activation ? samples_ : batch;
+  for (size_t first = 0; first < batch; first += step) {
+    const SampleRange range = {first, std::min(step, batch - first), batch};
+    if (activation)
+      multiply_by_slope(context_.run, softmax_, problem_.activation, range.count, p.out.from(first),
+                        p.dy.from(first), g);
+    if (want_dx) {
+      const ConvolutionPass pass = {.plan = &way.plan,
+                                    .direction = way.direction,
+                                    .source = RowReader(context_.run, g),
+                                    .to = p.dx.from(first),
+                                    .panels = panels,
+                                    .bias = nullptr,
+                                    .activation = nullptr,
+                                    .accumulate = p.dx_accumulate};
+      run_pass(context_, range.count, pass, memory);
+    }
+    if (want_dw) {
+      const RowReader in(context_.run, p.in.from(first)), out(context_.run, g);
+      dots_.run(context_, range, problem_.transposed ? in : out, problem_.transposed ? out : in,
+                p.dw, p.dw_accumulate, memory, weight_sums);
+    }
+    if (want_db) sum_channels(context_, range, g, p.db, p.db_accumulate, bias_sums);
   }
-  if (p.dw.view.data != nullptr) {
-    const RowReader in(context_.run, p.in);
-    dots_.run(context_, batch, problem_.transposed ? in : g, problem_.transposed ? g : in, p.dw,
-              p.dw_accumulate, memory);
-  }
-  if (p.db.data != nullptr) sum_channels(context_, batch, g, p.db, p.db_accumulate, memory);
 }
 
 void ConvolutionOp::reserve(size_t callers) {
@@ -177,6 +210,12 @@ void ConvolutionOp::reserve(size_t callers) {
   scratch_.reserve(callers, [&](Scratch& s) {
     work(s);
     buffer(s.panels, g.weights());
+    // Gradients are of Float32 alone.
+    if (problem_.in.is_float() && problem_.out.is_float()) {
+      buffer(s.weight_sums, dots_.sums());
+      buffer(s.bias_sums, problem_.out.extent[2]);
+      if (!activation().is_identity() && slope_known()) gradient_buffer(s);
+    }
     if (own_weights_) return;
     if (!client_.weights.is_canonical(g)) buffer(s.weights, g.weights());
     if (problem_.has_bias) buffer(s.bias, client_.bias.count);

@@ -5,7 +5,9 @@
 // summed over the batch,  db: sums of g.
 // Blocks of output rows are the grains; an output is summed by one grain in an order that depends
 // on the geometry alone. For dw a grain owns some channels of both images and runs over the batch.
-// Working memory: the weights in panels once per caller, and a buffer of padded rows per thread.
+// With an activation, g of a few samples is made and read by all passes before that of the next.
+// Working memory: the weights in panels, sums of dw and g of some samples once per caller, and a
+// buffer of padded rows per thread.
 #pragma once
 
 #include <cstddef>
@@ -63,6 +65,8 @@ class ConvolutionOp {
   // Buffers of one caller, made when first needed.
   struct Scratch {
     Array<float> weights, panels, bias, work;
+    Array<float> gradient, weight_sums;  // g of some samples; sums of dw
+    Array<double> bias_sums;
   };
   // A plan with its direction.
   struct Way {
@@ -75,7 +79,9 @@ class ConvolutionOp {
   Way backward_way() const { return problem_.transposed ? to_small() : to_large(); }
 
   size_t plan_scratch() const;
-  float* buffer(Array<float>& array, size_t size);
+  template <class T>
+  T* buffer(Array<T>& array, size_t size);
+  ImageBatch gradient_buffer(Scratch& scratch);
   ConvolutionWork work(Scratch& scratch);
   const float* ready_weights(Scratch& scratch);
   const float* ready_panels(Scratch& scratch, const Way& way);
@@ -85,9 +91,11 @@ class ConvolutionOp {
   Memory memory_;
   ConvolutionProblem problem_;
   ConvolutionContext context_;
+  SoftmaxRun softmax_;  // of whole images, with all threads
   ConvolutionPlan to_small_, to_large_;
   ConvolutionDotPlan dots_;
   size_t per_thread_;
+  size_t samples_;  // whose g is made at a time
   Array<float> own_weights_, own_panels_, own_bias_;
   Parameters client_ = {};
   LeasePool<Scratch> scratch_;

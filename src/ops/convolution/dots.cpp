@@ -43,14 +43,15 @@ ConvolutionDotPlan::ConvolutionDotPlan(const Memory& memory, const ConvolutionGe
              .floats = kBufferFloats,
              .outputs = many_ ? kOuterOutputs : kOutputs}),
       row_(many_ ? g.x.small : std::max(g.x.small, lanes)),
-      plane_(checked_mul(row_, plan_.job(0).rows, "the buffer of a convolution")) {}
+      plane_(checked_mul(row_, plan_.job(0).rows, "the buffer of a convolution")),
+      sums_(checked_mul(div_up(g.small_channels, small_channels_) * small_channels_,
+                        g.groups * g.large_channels * g.taps(), "the sums of a convolution")) {}
 
 size_t ConvolutionDotPlan::scratch(size_t widest) const {
   constexpr const char* kWhat = "the working memory of a convolution";
-  const size_t sums = checked_mul(plan_.job(0).depth, small_channels_, kWhat);
   const size_t copies = checked_mul((many_ ? 2 : 1) * small_channels_, plane_, kWhat);
   const size_t rest = checked_add(copies, RowReader::scratch(widest) + kAlignment, kWhat);
-  return checked_add(plan_.buffer(), checked_add(sums, rest, kWhat), kWhat);
+  return checked_add(plan_.buffer(), rest, kWhat);
 }
 
 // Rows [i0, i0 + rows) of channels k0.. of sample n of the small image, [k][rows][row_], and with
@@ -100,8 +101,7 @@ void ConvolutionDotPlan::copy_small(const ConvolutionContext& context, const Row
 ConvolutionDotPlan::Buffers ConvolutionDotPlan::buffers(float* work) const {
   Buffers b = {.large = work};
   b.transposed = b.large + div_up(plan_.buffer(), kAlignment) * kAlignment;
-  b.sums = b.transposed + (many_ ? small_channels_ * plane_ : 0);
-  b.small = b.sums + plan_.job(0).depth * small_channels_;
+  b.small = b.transposed + (many_ ? small_channels_ * plane_ : 0);
   b.row_scratch = b.small + small_channels_ * plane_;
   return b;
 }
@@ -120,7 +120,7 @@ void ConvolutionDotPlan::add_outer(const ConvolutionContext& context, const Imag
                             .depth = block.cs * context.geometry.taps(),
                             .rows = at.rows,
                             .columns = job.x.count,
-                            .sums = b.sums,
+                            .sums = block.sums,
                             .sums_row = small_channels_};
   if (is_source_itself(job, images.large)) {
     const ImageBatch& from = images.large.images();
@@ -161,7 +161,7 @@ void ConvolutionDotPlan::add_dots(const ConvolutionContext& context, const Image
       .depth = block.cs * context.geometry.taps(),
       .rows = at.rows,
       .columns = job.x.count,
-      .sums = b.sums,
+      .sums = block.sums,
       .sums_row = small_channels_};
   if (!is_grid) return kernels.dots(dots);
   kernels.grid_dots(large_in_place ? grid_of_source(job, large, at.n, at.c0, at.i0)
@@ -169,15 +169,14 @@ void ConvolutionDotPlan::add_dots(const ConvolutionContext& context, const Image
                     dots);
 }
 
-void ConvolutionDotPlan::run_grain(const ConvolutionContext& context, size_t batch,
+void ConvolutionDotPlan::run_grain(const ConvolutionContext& context, size_t samples,
                                    const Images& images, const ConvolutionSums& block,
                                    float* work) const {
   const ConvolutionGeometry& g = context.geometry;
   const ConvolutionJob& job = plan_.job(0);
   const Buffers b = buffers(work);
-  std::fill_n(b.sums, block.cs * g.taps() * small_channels_, 0.0f);
   Block at = {.c0 = block.k0 / g.small_channels * g.large_channels + block.c0};
-  for (; at.n < batch; ++at.n) {
+  for (; at.n < samples; ++at.n) {
     for (at.i0 = 0; at.i0 < job.y.count; at.i0 += job.rows) {
       at.rows = std::min(job.rows, job.y.count - at.i0);
       if (many_) {
@@ -189,53 +188,58 @@ void ConvolutionDotPlan::run_grain(const ConvolutionContext& context, size_t bat
   }
 }
 
-void ConvolutionDotPlan::run(const ConvolutionContext& context, size_t batch,
+void ConvolutionDotPlan::run(const ConvolutionContext& context, const SampleRange& samples,
                              const RowReader& small, const RowReader& large,
                              const ConvolutionWeights& dw, bool accumulate,
-                             const ConvolutionWork& work) const {
+                             const ConvolutionWork& work, float* sums) const {
   const ConvolutionGeometry& g = context.geometry;
   const size_t k_blocks = div_up(g.small_channels, small_channels_);
-  const double products = static_cast<double>(batch) * static_cast<double>(g.weights()) *
-                          static_cast<double>(g.y.small * g.x.small);
+  const double sample_products =
+      static_cast<double>(g.weights()) * static_cast<double>(g.y.small * g.x.small);
+  // Of the whole batch: grains must not depend on how it is cut into ranges.
+  const double products = sample_products * static_cast<double>(samples.batch);
   const auto most =
       static_cast<size_t>(std::clamp(products / kGrainProducts, 1.0, double{kGrains}));
   const size_t splits = std::clamp<size_t>(most / (g.groups * k_blocks), 1, g.large_channels);
   const size_t channels = std::min(large_channels_, div_up(g.large_channels, splits));
   const size_t c_blocks = div_up(g.large_channels, channels);
+  const size_t row = g.taps() * small_channels_;  // sums of one large channel
   const auto body = [&](size_t grain, size_t worker) {
     // The last blocks of both kinds are smaller: at the end, threads come out even.
-    const size_t group = grain / (c_blocks * k_blocks);
-    const size_t c0 = grain / k_blocks % c_blocks * channels;
-    const size_t k0 = grain % k_blocks * small_channels_;
-    const ConvolutionSums block = {.sums = buffers(work.of(worker)).sums,
+    const size_t group = grain / (c_blocks * k_blocks), k_block = grain % k_blocks;
+    const size_t c0 = grain / k_blocks % c_blocks * channels, k0 = k_block * small_channels_;
+    const size_t first = (group * k_blocks + k_block) * g.large_channels + c0;
+    const ConvolutionSums block = {.sums = sums + first * row,
                                    .row = small_channels_,
                                    .k0 = group * g.small_channels + k0,
                                    .ks = std::min(small_channels_, g.small_channels - k0),
                                    .c0 = c0,
                                    .cs = std::min(channels, g.large_channels - c0)};
-    run_grain(context, batch, {small, large}, block, work.of(worker));
-    store_weights(context.kernels.many, g, dw, block, accumulate);
+    if (samples.begins()) std::fill_n(block.sums, block.cs * row, 0.0f);
+    run_grain(context, samples.count, {small, large}, block, work.of(worker));
+    if (samples.ends()) store_weights(context.kernels.many, g, dw, block, accumulate);
   };
-  parallel_for(useful_threads(context.threads, products / kProductsPerNanosecond),
+  const double work_here = sample_products * static_cast<double>(samples.count);
+  parallel_for(useful_threads(context.threads, work_here / kProductsPerNanosecond),
                g.groups * c_blocks * k_blocks, body);
 }
 
-void sum_channels(const ConvolutionContext& context, size_t batch, const RowReader& g,
-                  const View& db, bool accumulate, const ConvolutionWork& work) {
-  const View& one = g.one();
+void sum_channels(const ConvolutionContext& context, const SampleRange& samples,
+                  const ImageBatch& g, const View& db, bool accumulate, double* sums) {
+  const View& one = g.one;
   const View to = collapsed(db);
-  const double cost = 0.2 * static_cast<double>(one.count) * static_cast<double>(batch);
+  const double cost = 0.2 * static_cast<double>(one.count) * static_cast<double>(samples.count);
   // Rows that follow each other are one row.
-  const bool is_plane = g.is_direct() && one.stride[1] == one.extent[0] * one.stride[0];
+  const bool is_plane = one.stride[1] == one.extent[0] * one.stride[0];
   const size_t rows = is_plane ? 1 : one.extent[1], values = one.extent[0] * one.extent[1] / rows;
-  parallel_for(useful_threads(context.threads, cost), one.extent[2], [&](size_t c, size_t worker) {
-    double sum = 0;
-    for (size_t n = 0; n < batch; ++n) {
-      for (size_t y = 0; y < rows; ++y) {
-        const Row row = g.read(n, c, y, work.of(worker));
-        sum += context.kernels.sum(row.data, row.step, values);
-      }
+  parallel_for(useful_threads(context.threads, cost), one.extent[2], [&](size_t c, size_t) {
+    double sum = samples.begins() ? 0 : sums[c];
+    for (size_t n = 0; n < samples.count; ++n) {
+      for (size_t y = 0; y < rows; ++y)
+        sum += context.kernels.sum(g.floats() + g.offset(n, c, y), one.stride[0], values);
     }
+    sums[c] = sum;
+    if (!samples.ends()) return;
     float& value = static_cast<float*>(to.data)[Walker(to, c).offset()];
     value = (accumulate ? value : 0) + static_cast<float>(sum);
   });

@@ -1,6 +1,7 @@
 // The weight gradient: dw(k, c, r, s) = sum over the batch and p, q of small(k, p, q) times
 // large(c, ...) at the tap. A grain owns some channels of both images and runs over the batch in
-// order, so that the sums need no joining and have the same bits for any number of threads.
+// order, so that the sums need no joining and have the same bits for any number of threads. A batch
+// may come in several parts: the sums are kept from one part to the next.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +11,31 @@
 
 namespace bnns::impl {
 
+// Samples [first, first + count) of a batch.
+struct SampleRange {
+  size_t first, count, batch;
+
+  bool begins() const { return first == 0; }
+  bool ends() const { return first + count == batch; }
+};
+
 class ConvolutionDotPlan {
  public:
   ConvolutionDotPlan(const Memory& memory, const ConvolutionGeometry& geometry, size_t lanes);
 
   // Floats per thread, if rows of the images are at most `widest` long.
   size_t scratch(size_t widest) const;
+  // Floats of all sums of a call.
+  size_t sums() const { return sums_; }
 
-  void run(const ConvolutionContext& context, size_t batch, const RowReader& small,
+  // Both images begin with the first sample of the range. dw is written after the last one.
+  void run(const ConvolutionContext& context, const SampleRange& samples, const RowReader& small,
            const RowReader& large, const ConvolutionWeights& dw, bool accumulate,
-           const ConvolutionWork& work) const;
+           const ConvolutionWork& work, float* sums) const;
 
  private:
   struct Buffers {
-    float *large, *transposed, *sums, *small, *row_scratch;
+    float *large, *transposed, *small, *row_scratch;
   };
   Buffers buffers(float* work) const;
   void copy_small(const ConvolutionContext& context, const RowReader& small, size_t n, size_t k0,
@@ -39,7 +51,7 @@ class ConvolutionDotPlan {
                  const ConvolutionSums& block, const Buffers& b) const;
   void add_dots(const ConvolutionContext& context, const Images& images, const Block& at,
                 const ConvolutionSums& block, const Buffers& b) const;
-  void run_grain(const ConvolutionContext& context, size_t batch, const Images& images,
+  void run_grain(const ConvolutionContext& context, size_t samples, const Images& images,
                  const ConvolutionSums& block, float* work) const;
 
   bool many_;  // lanes are channels of the small image; else they are pixels
@@ -47,10 +59,12 @@ class ConvolutionDotPlan {
   size_t small_channels_, large_channels_;  // of a grain, at most
   ConvolutionPlan plan_;
   size_t row_, plane_;  // of the copy of the small image
+  size_t sums_;
 };
 
-// db[k] (+)= sum over the batch of the rows of channel k.
-void sum_channels(const ConvolutionContext& context, size_t batch, const RowReader& g,
-                  const View& db, bool accumulate, const ConvolutionWork& work);
+// db[k] (+)= sum over the batch of the rows of channel k; sums: one per channel, kept from one
+// range to the next.
+void sum_channels(const ConvolutionContext& context, const SampleRange& samples,
+                  const ImageBatch& g, const View& db, bool accumulate, double* sums);
 
 }  // namespace bnns::impl

@@ -32,6 +32,9 @@ struct ConvolutionProducts {
   size_t out_plane, out_row, out_step;
   const float* bias;  // per channel, or NULL
   bool accumulate;
+  // Packed kernel: NULL, or the address of a 0; outputs below it become 0. In memory, because a
+  // constant would take a register of the loop over the terms. Not with accumulate.
+  const float* least = nullptr;
 };
 
 constexpr size_t kGridTaps = 3;

@@ -133,6 +133,7 @@ HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, c
   float* totals = terms.totals + (channel - terms.first) * kN * lanes;
   float* const out = b.out + place.line * b.out_row + place.column * b.out_step;
   const float* const bias = is_last ? b.bias : nullptr;
+  const float* const least = is_last ? b.least : nullptr;
   const Source columns = source;
   Next next = given;
   for (; channel < end; channel += kM, weights += kM * all, totals += kM * kN * lanes) {
@@ -151,6 +152,12 @@ HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, c
       HWY_UNROLL(12)
       for (size_t i = 0; i < kM * kN; ++i)
         sums[i] = hn::Add(sums[i], hn::Set(d, bias[channel + i / kN]));
+    }
+    if (least != nullptr) {
+      const V zero = hn::Set(d, *least);
+      HWY_UNROLL(12)
+      for (size_t i = 0; i < kM * kN; ++i)
+        sums[i] = hn::IfThenZeroElse(hn::Lt(sums[i], zero), sums[i]);
     }
     if (!is_last) {
       Spill<kM, kN>(sums, totals);

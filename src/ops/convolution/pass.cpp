@@ -12,6 +12,7 @@ constexpr double kProductsPerNanosecond = 20;
 constexpr size_t kGrainProducts = 100000;
 // From so many output channels on, columns are packed.
 constexpr size_t kManyChannels = 16;
+constexpr float kZero = 0;
 
 // Whether rows are complete when a grain ends.
 bool writes_whole_rows(const ConvolutionPlan& plan) {
@@ -87,6 +88,14 @@ class Runner {
                  float* work) const;
   void multiply(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
                 ConvolutionProducts& products, float* work) const;
+  // The kernel is chosen by the channels of the group, not of this grain: even the bits of a NaN
+  // are those of one kernel.
+  bool is_packed() const { return outputs_ >= kManyChannels; }
+  // Whether the kernel applies the activation.
+  bool rectifies() const {
+    return pass_.activation != nullptr && pass_.activation->is_rectifier() && whole_rows_ &&
+           is_packed();
+  }
   void finish_block(const ConvolutionProducts& block) const;
   void convert_block(const ConvolutionProducts& block, size_t n, size_t channel, size_t y0) const;
 
@@ -116,23 +125,27 @@ void Runner::fill() const {
 // Rows that several jobs wrote.
 void Runner::activate() const {
   const View& one = pass_.to.one;
-  const size_t channels = one.extent[2], width = one.extent[0];
-  const double cost = double{pass_.activation->element.row().nanoseconds};
+  const RowActivation& f = *pass_.activation;
+  // Functions along a row need each row alone; for others, rows that follow each other are one.
+  const bool joined = !f.is_axis() && one.stride[0] == 1 && one.stride[1] == one.extent[0];
+  const size_t rows = joined ? 1 : one.extent[1], width = one.extent[0] * (one.extent[1] / rows);
+  const size_t channels = one.extent[2], step = one.stride[0];
+  const double cost = double{f.element.row().nanoseconds};
   const double work = cost * static_cast<double>(one.count) * static_cast<double>(batch_);
-  parallel_for(useful_threads(context_.threads, work), batch_ * channels,
-               [&](size_t i, size_t worker) {
-                 for (size_t y = 0; y < one.extent[1]; ++y) {
-                   float* row = pass_.to.floats() + pass_.to.offset(i / channels, i % channels, y);
-                   if (one.stride[0] == 1) {
-                     activate_row(context_.softmax, *pass_.activation, row, width);
-                     continue;
-                   }
-                   float* copy = work_.of(worker);
-                   for (size_t x = 0; x < width; ++x) copy[x] = row[x * one.stride[0]];
-                   activate_row(context_.softmax, *pass_.activation, copy, width);
-                   for (size_t x = 0; x < width; ++x) row[x * one.stride[0]] = copy[x];
-                 }
-               });
+  const auto body = [&](size_t i, size_t worker) {
+    for (size_t y = 0; y < rows; ++y) {
+      float* row = pass_.to.floats() + pass_.to.offset(i / channels, i % channels, y);
+      if (step == 1) {
+        activate_row(context_.softmax, f, row, width);
+        continue;
+      }
+      float* copy = work_.of(worker);
+      for (size_t x = 0; x < width; ++x) copy[x] = row[x * step];
+      activate_row(context_.softmax, f, copy, width);
+      for (size_t x = 0; x < width; ++x) row[x * step] = copy[x];
+    }
+  };
+  parallel_for(useful_threads(context_.threads, work), batch_ * channels, body);
 }
 
 // Jobs that read one buffer, filled as for `common`.
@@ -195,7 +208,8 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
                                   .rows = rows,
                                   .columns = job.x.count,
                                   .bias = pass_.bias == nullptr ? nullptr : pass_.bias + channel,
-                                  .accumulate = pass_.accumulate};
+                                  .accumulate = pass_.accumulate,
+                                  .least = rectifies() ? &kZero : nullptr};
   const bool direct = stores_direct(to.one, pass_.activation != nullptr) || !whole_rows_;
   if (direct) {
     products.out = to.floats() + to.offset(n, channel, y0) + job.x.first * to.one.stride[0];
@@ -214,22 +228,21 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
     products.rows = 1;
   }
   multiply(job, block, to_fill, products, work);
-  if (pass_.activation != nullptr && whole_rows_) finish_block(products);
+  if (pass_.activation != nullptr && whole_rows_ && products.least == nullptr)
+    finish_block(products);
   if (!direct) {
     products.rows = rows;
     convert_block(products, n, channel, y0);
   }
 }
 
-// The kernel is chosen by the channels of the group, not of this grain: even the bits of a NaN are
-// those of one kernel.
 void Runner::multiply(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
                       ConvolutionProducts& products, float* work) const {
   const ConvolutionKernels& kernels = context_.kernels;
   const ConvolutionPlan& plan = *pass_.plan;
   const RowReader& source = pass_.source;
   const size_t n = block.n, channel = block.group * sources_, i0 = block.i0;
-  const bool many = outputs_ >= kManyChannels, is_grid = outputs_ == 1 && job.is_grid;
+  const bool many = is_packed(), is_grid = outputs_ == 1 && job.is_grid;
   if (is_grid && !plan.shares() && is_grid_source(kernels, job, source))
     return kernels.grid_products(grid_of_source(job, source, n, channel, i0), products);
   if (many && !plan.shares() && products.columns >= kernels.tile && is_source_itself(job, source) &&
@@ -246,13 +259,16 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
 }
 
 void Runner::finish_block(const ConvolutionProducts& block) const {
-  const size_t width = pass_.to.one.extent[0];
+  // Functions along a row need each row alone; for others, rows that follow each other are one.
+  const bool along = pass_.activation->is_axis();
+  const bool joined = !along && block.out_row == block.columns;
+  const size_t rows = joined ? 1 : block.rows, columns = block.columns * (block.rows / rows);
+  const size_t step = along ? pass_.to.one.extent[0] : columns;
   for (size_t m = 0; m < block.channels; ++m) {
-    for (size_t i = 0; i < block.rows; ++i) {
+    for (size_t i = 0; i < rows; ++i) {
       float* row = block.out + m * block.out_plane + i * block.out_row;
-      // Functions along the row need it alone.
-      for (size_t x = 0; x < block.columns; x += width)
-        activate_row(context_.softmax, *pass_.activation, row + x, width);
+      for (size_t x = 0; x < columns; x += step)
+        activate_row(context_.softmax, *pass_.activation, row + x, step);
     }
   }
 }

@@ -19,28 +19,10 @@ SoftmaxKind softmax_kind(const RowActivation& f) {
 
 }  // namespace
 
-const float* RowReader::contiguous(const ImageBatch& images, size_t n, size_t c, size_t y,
-                                   float* scratch) const {
-  if (images.is_float() && images.one.stride[0] == 1)
-    return images.floats() + images.offset(n, c, y);
-  read_values(*run_->convert, images.row_view(n, c, y), 0, images.one.extent[0], scratch);
-  return scratch;
-}
-
 Row RowReader::read(size_t n, size_t c, size_t y, float* scratch) const {
-  const size_t width = images_.one.extent[0];
-  if (f_ == nullptr && images_.is_float())
-    return {images_.floats() + images_.offset(n, c, y), images_.one.stride[0]};
-  const float* dy = contiguous(images_, n, c, y, scratch);
-  if (f_ == nullptr) return {dy, 1};
-  const float* out = contiguous(y_, n, c, y, scratch + width);
-  float* g = scratch + 2 * width;
-  if (f_->is_axis()) {
-    run_softmax_backward(*softmax_, softmax_kind(*f_), row_axes(width), false, out, dy, g, false);
-  } else {
-    f_->element.from_output(out, dy, g, width);
-  }
-  return {g, 1};
+  if (is_direct()) return {images_.floats() + images_.offset(n, c, y), images_.one.stride[0]};
+  read_values(*run_->convert, images_.row_view(n, c, y), 0, images_.one.extent[0], scratch);
+  return {scratch, 1};
 }
 
 void activate_row(const SoftmaxRun& softmax, const RowActivation& f, float* row, size_t n) {
@@ -49,6 +31,29 @@ void activate_row(const SoftmaxRun& softmax, const RowActivation& f, float* row,
     return run_softmax(softmax, softmax_kind(f), row_axes(n), tensor, tensor);
   }
   f.element.forward(row, row, n);
+}
+
+void multiply_by_slope(const ElementRun& run, const SoftmaxRun& softmax, const RowActivation& f,
+                       size_t samples, const ImageBatch& y, const ImageBatch& dy,
+                       const ImageBatch& g) {
+  const ImageBatch* tensors[] = {&y, &dy, &g};
+  if (!f.is_axis()) {
+    View views[3];
+    for (size_t k = 0; k < 3; ++k)
+      views[k] = batched(tensors[k]->one, tensors[k]->data, samples, tensors[k]->step());
+    return run_backward(run, f.element, Slope::kFromOutput, views[0], views[1], views[2], false);
+  }
+  SoftmaxAxes axes;
+  axes.rank = 4;
+  for (size_t k = 0; k < 4; ++k) {
+    axes.extent[k] = k < 3 ? g.one.extent[k] : samples;
+    axes.reduced[k] = k == 0;
+    for (size_t t = 0; t < 3; ++t)
+      axes.stride[t][k] = k < 3 ? tensors[t]->one.stride[k] : tensors[t]->step();
+  }
+  collapse(axes);
+  run_softmax_backward(softmax, softmax_kind(f), axes, false, y.floats(), dy.floats(), g.floats(),
+                       false);
 }
 
 }  // namespace bnns::impl

@@ -1,5 +1,5 @@
 // Rows of images as the convolution reads and writes them: Float32 in place, other types through a
-// small buffer; the gradient before a fused activation, g = dy act'(y), is made row by row.
+// small buffer.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,13 @@ struct ImageBatch {
   }
   bool is_float() const { return one.is_float(); }
   float* floats() const { return static_cast<float*>(const_cast<void*>(data)); }
+  // The same images from sample n on; none if there is no data.
+  ImageBatch from(size_t n) const {
+    ImageBatch rest = *this;
+    if (data == nullptr) return rest;
+    rest.data = static_cast<const char*>(data) + n * step() * type_bytes(one.type);
+    return rest;
+  }
   View row_view(size_t n, size_t c, size_t y) const {
     View row = one;
     const size_t bytes = offset(n, c, y) * type_bytes(one.type);
@@ -42,6 +49,9 @@ struct RowActivation {
 
   bool is_identity() const { return element.is_identity(); }
   bool is_axis() const { return kind == ActivationClass::kAxis; }
+  bool is_rectifier() const {
+    return element.row().function == BNNSActivationFunctionRectifiedLinear;
+  }
 };
 
 struct Row {
@@ -52,31 +62,27 @@ struct Row {
 class RowReader {
  public:
   // Floats of scratch for rows of `width` values.
-  static size_t scratch(size_t width) { return 3 * width; }
+  static size_t scratch(size_t width) { return width; }
 
   RowReader(const ElementRun& run, const ImageBatch& images) : run_(&run), images_(images) {}
-  // g = dy act'(y) instead of dy.
-  RowReader(const ElementRun& run, const SoftmaxRun& softmax, const ImageBatch& dy,
-            const ImageBatch& y, const RowActivation& f)
-      : run_(&run), softmax_(&softmax), images_(dy), y_(y), f_(f.is_identity() ? nullptr : &f) {}
 
   // Rows can be read where they lie, as images(): read() then needs no scratch.
-  bool is_direct() const { return f_ == nullptr && images_.is_float(); }
+  bool is_direct() const { return images_.is_float(); }
   const ImageBatch& images() const { return images_; }
   Row read(size_t n, size_t c, size_t y, float* scratch) const;
   const View& one() const { return images_.one; }
 
  private:
-  const float* contiguous(const ImageBatch& images, size_t n, size_t c, size_t y,
-                          float* scratch) const;
-
   const ElementRun* run_;
-  const SoftmaxRun* softmax_ = nullptr;
-  ImageBatch images_, y_;
-  const RowActivation* f_ = nullptr;
+  ImageBatch images_;
 };
 
 // row = f(row), contiguous; not for functions that draw random numbers.
 void activate_row(const SoftmaxRun& softmax, const RowActivation& f, float* row, size_t n);
+
+// g = dy act'(y) of some samples, all Float32, with the threads of the runs.
+void multiply_by_slope(const ElementRun& run, const SoftmaxRun& softmax, const RowActivation& f,
+                       size_t samples, const ImageBatch& y, const ImageBatch& dy,
+                       const ImageBatch& g);
 
 }  // namespace bnns::impl

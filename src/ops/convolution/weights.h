@@ -44,7 +44,7 @@ void pack_weights(PanelKernel pack_panel, const ConvolutionGeometry& g, const Co
 
 // Sums of channels k0.. and c0.. as the dots kernel leaves them, into Float32 weights.
 struct ConvolutionSums {
-  const float* sums;
+  float* sums;
   size_t row;
   size_t k0, ks, c0, cs;
 };
