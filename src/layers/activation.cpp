@@ -334,6 +334,14 @@ BNNSNDArrayDescriptor ActivationFilter::pointer(BNNSPointerSpecifier target) {
 
 }  // namespace
 
+void require_slope_from_output(const FusedActivation& f) {
+  constexpr const char* kRule =
+      "; its slope cannot be had from the output, so that it cannot be trained fused";
+  require(f.row().from_output, "activation is ", f.row().name, kRule);
+  require(f.slope_known(), "activation is ", f.row().name, " with alpha ",
+          double{f.parameters().alpha}, kRule);
+}
+
 const ActivationRow& read_activation(const BNNSActivation& activation) {
   const ActivationRow* row = find_activation(activation.function);
   require(row != nullptr, "activation.function is ", static_cast<uint32_t>(activation.function),
@@ -343,14 +351,6 @@ const ActivationRow& read_activation(const BNNSActivation& activation) {
   require(!row->uses_beta || std::isfinite(activation.beta), "activation.beta is ",
           double{activation.beta}, "; ", row->name, " needs a finite one");
   return *row;
-}
-
-void require_slope_from_output(const ActivationRow& row, const ActivationParameters& parameters) {
-  constexpr const char* kRule =
-      "; its slope cannot be had from the output, so that it cannot be trained fused";
-  require(row.from_output, "activation is ", row.name, kRule);
-  require(slope_from_output(row, parameters), "activation is ", row.name, " with alpha ",
-          double{parameters.alpha}, kRule);
 }
 
 BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameters,

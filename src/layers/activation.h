@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/filter.h"
-#include "ops/activation/activation.h"
+#include "ops/activation/fused.h"
 #include "openbnns/bnns.h"
 
 namespace bnns::impl {
@@ -14,9 +14,8 @@ inline ActivationParameters parameters_of(const BNNSActivation& activation) {
   return {.alpha = activation.alpha, .beta = activation.beta};
 }
 
-// Backward of a fused activation sees its output only; refuses functions whose slope cannot be had
-// from that.
-void require_slope_from_output(const ActivationRow& row, const ActivationParameters& parameters);
+// Training needs the slope of a fused activation from the output alone; the identity has it.
+void require_slope_from_output(const FusedActivation& f);
 
 // The one call that only activation filters accept.
 class PointerCalls {

@@ -20,8 +20,7 @@ ConvolutionProblem describe_problem(const ConvolutionDescription& c,
           .in = c.in.view,
           .out = c.out.view,
           .has_bias = c.has_bias,
-          .activation = {.element = ElementActivation(*c.activation, parameters_of(activation)),
-                         .kind = c.activation->kind}};
+          .activation = FusedActivation(*c.activation, parameters_of(activation))};
 }
 
 std::atomic<uint64_t> next_stream{uint64_t{3} << 30};
@@ -81,9 +80,7 @@ Text ConvolutionFilter::plan() const {
 void ConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
   const ConvolutionTensors tensors = check_forward(args, convolution_, use_client_pointer_);
-  const ActivationRow& row = *convolution_.activation;
-  const bool random = row.uses_alpha &&
-                      (row.kind == ActivationClass::kRandom || row.kind == ActivationClass::kAxis);
+  const bool random = op_.activation().is_random();
   // Streams of one filter are 2^32 apart from those of the next.
   const uint64_t stream =
       random ? stream_.fetch_add(args.batch, std::memory_order_relaxed) : uint64_t{0};
@@ -98,7 +95,7 @@ void ConvolutionFilter::check_trainable(const BackwardArgs& args, bool want_weig
   require(args.out_delta != nullptr, "out_delta is NULL");
   if (want_weights) require_data(args.in, BNNSDataTypeFloat32, "in");
   if (is_identity()) return;
-  require_slope_from_output(*convolution_.activation, op_.activation().parameters());
+  require_slope_from_output(op_.activation());
   require_data(args.out, BNNSDataTypeFloat32, "out");
 }
 

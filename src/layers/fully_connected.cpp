@@ -15,17 +15,11 @@
 namespace bnns::impl {
 namespace {
 
-// Functions along axes run over the axis of o_desc.size[0]; the output sample is packed.
-SoftmaxAxes output_axes(const Descriptor& out) {
-  SoftmaxAxes axes;
-  axes.rank = out.view.rank;
-  size_t packed = 1;
-  for (size_t k = 0; k < axes.rank; ++k) {
-    axes.extent[k] = out.view.extent[k];
-    axes.reduced[k] = out.layout->pair[k] == 0;
-    for (auto& stride : axes.stride) stride[k] = packed;
-    packed *= axes.extent[k];
-  }
+// Functions along axes run over the axis of o_desc.size[0].
+uint32_t activation_axes(const Descriptor& out) {
+  uint32_t axes = 0;
+  for (size_t k = 0; k < out.view.rank; ++k)
+    if (out.layout->pair[k] == 0) axes |= 1u << k;
   return axes;
 }
 
@@ -36,9 +30,8 @@ FullyConnectedProblem describe_problem(const FullyConnectedDescription& p,
           .in = p.in.view,
           .out = p.out.view,
           .has_bias = p.has_bias,
-          .activation = ElementActivation(*p.activation, parameters_of(activation)),
-          .activation_class = p.activation->kind,
-          .activation_axes = output_axes(p.out)};
+          .activation =
+              FusedActivation(*p.activation, parameters_of(activation), activation_axes(p.out))};
 }
 
 std::atomic<uint64_t> next_stream{uint64_t{1} << 31};
@@ -123,9 +116,7 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
     return run_integer_fully_connected(integer_, constants_.function(), threads(), args.batch,
                                        whole(in), whole(out));
   }
-  const bool random =
-      problem_.activation->uses_alpha && (problem_.activation->kind == ActivationClass::kRandom ||
-                                          problem_.activation->kind == ActivationClass::kAxis);
+  const bool random = op_.activation().is_random();
   // Streams of one filter are 2^32 apart from those of the next; a call uses one per chunk.
   const uint64_t stream =
       random ? stream_.fetch_add(args.batch, std::memory_order_relaxed) : uint64_t{0};
@@ -139,8 +130,8 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
   if (problem_.has_bias) require_trainable(problem_.bias, "bias");
   require(args.out_delta != nullptr, "out_delta is NULL");
   if (want_weights) require_data(args.in, BNNSDataTypeFloat32, "in");
-  if (problem_.activation->function == BNNSActivationFunctionIdentity) return;
-  require_slope_from_output(*problem_.activation, op_.activation_parameters());
+  if (op_.activation().is_identity()) return;
+  require_slope_from_output(op_.activation());
   require_data(args.out, BNNSDataTypeFloat32, "out");
 }
 

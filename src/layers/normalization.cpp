@@ -76,9 +76,8 @@ void NormalizationFilter::apply_normalization(const NormalizationForwardArgs& ar
 
 void NormalizationFilter::check_trainable(const NormalizationBackwardArgs& args) const {
   require(args.out_delta != nullptr, "out_delta is NULL");
-  const ElementActivation& f = p_.problem.activation;
-  if (f.is_identity()) return;
-  require_slope_from_output(f.row(), f.parameters());
+  if (p_.problem.activation.is_identity()) return;
+  require_slope_from_output(p_.problem.activation);
   require_data(args.out, p_.out.view.type, "out");
 }
 

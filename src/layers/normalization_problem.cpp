@@ -85,7 +85,7 @@ void set_scalars(const BNNSLayerParametersNormalization& p, const KindRow& kind,
   const ActivationRow& row = read_activation(p.activation);
   require(row.kind == ActivationClass::kElement, "activation.function is ", row.name,
           "; normalization takes functions of single elements only");
-  problem.activation = ElementActivation(row, parameters_of(p.activation));
+  problem.activation = FusedActivation(row, parameters_of(p.activation));
 }
 
 // Of layer normalization: axes in the order of memory, each 1 or that of the input.

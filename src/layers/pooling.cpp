@@ -125,8 +125,7 @@ void PoolingFilter::apply_pooling(const PoolingForwardArgs& args) {
     call.reads(range_of(parameters_.bias.view), "bias.data");
   call.check_overlaps();
   if (un_max() && !op_.are_inside(a.batch, indices)) fail_outside();
-  const bool random = parameters_.activation->kind == ActivationClass::kRandom ||
-                      parameters_.activation->function == BNNSActivationFunctionGumbelMax;
+  const bool random = op_.activation().is_random();
   const uint64_t stream = random ? stream_.fetch_add(1, std::memory_order_relaxed) : uint64_t{0};
   op_.forward(a.batch, {in.data, in.step}, {out.data, out.step}, indices, stream);
 }
@@ -145,7 +144,7 @@ void PoolingFilter::check_trainable(const PoolingBackwardArgs& args, bool want_x
   require(!want_x || !is(PoolingKind::kL2Norm) || a.in != nullptr,
           "in is NULL; the gradient of L2Norm needs it");
   if (identity()) return;
-  require_slope_from_output(*parameters_.activation, op_.activation_parameters());
+  require_slope_from_output(op_.activation());
   require_data(a.out, BNNSDataTypeFloat32, "out");
 }
 

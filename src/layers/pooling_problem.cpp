@@ -148,7 +148,7 @@ PoolingParameters read_pooling(const BNNSLayerParametersPooling* p) {
   read_axes(*p, result);
   check_bias(result);
   check_activation(*result.activation);
-  result.problem.activation = ElementActivation(*result.activation, parameters_of(p->activation));
+  result.problem.activation = FusedActivation(*result.activation, parameters_of(p->activation));
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/parallel.h"
 #include "ops/fully_connected_rows.h"
+#include "ops/gemm/activation.h"
 
 namespace bnns::impl {
 namespace {
@@ -19,7 +20,6 @@ FullyConnectedOp::FullyConnectedOp(const Memory& memory, size_t threads,
       threads_(threads),
       problem_(problem),
       run_(threads),
-      softmax_run_(threads),
       in_direct_(is_row(problem.in)),
       out_direct_(is_row(problem.out)),
       scratch_(memory) {}
@@ -91,7 +91,7 @@ void FullyConnectedOp::use_weights(const Weights& weights) {
 
 void FullyConnectedOp::make_small(size_t dw_row) {
   const bool direct = ready_known_ && in_direct_ && out_direct_ && ready_.w.in_stride == 1 &&
-                      problem_.activation_class == ActivationClass::kElement;
+                      problem_.activation.is_element();
   if (!direct) return;
   small_ = SmallFullyConnected({.w = ready_.w.data,
                                 .w_row = ready_.w.out_stride,
@@ -128,57 +128,14 @@ size_t FullyConnectedOp::forward_floats(size_t samples, const FullyConnectedMatr
 void FullyConnectedOp::product(size_t samples, const float* x, size_t x_stride, float* y,
                                size_t y_stride, const Ready& ready, uint64_t random_stream,
                                float* memory) {
-  struct Rows32 {
-    const ElementActivation& f;
-    float* y;
-    size_t stride;
-  };
-  const ElementActivation& f = problem_.activation;
-  const Rows32 rows = {f, y, y_stride};
-  GemmEpilogue epilogue;
-  if (problem_.activation_class == ActivationClass::kElement && !f.is_identity()) {
-    epilogue = {.finish =
-                    [](const void* context, const GemmTile& tile) {
-                      const auto& r = *static_cast<const Rows32*>(context);
-                      for (size_t m = tile.m0; m < tile.m1; ++m) {
-                        float* row = r.y + m * r.stride + tile.n0;
-                        r.f.forward(row, row, tile.n1 - tile.n0);
-                      }
-                    },
-                .context = &rows};
-  }
+  const FusedActivation& f = problem_.activation;
+  const GemmActivation tile = {f, y, y_stride};
   run_gemm(*gemm_, threads_, {samples, problem_.out_size, problem_.in_size},
            {.matrix = {.data = x, .row = x_stride}}, forward_weights(ready.w),
-           {.data = y, .row = y_stride, .column_bias = ready.bias}, epilogue, memory);
-  if (problem_.activation_class != ActivationClass::kElement)
-    activate_rows(samples, y, y_stride, random_stream);
-}
-
-// Functions that need whole rows, or numbers drawn in the order of elements.
-void FullyConnectedOp::activate_rows(size_t samples, float* y, size_t y_stride,
-                                     uint64_t random_stream) {
-  const ElementActivation& f = problem_.activation;
-  const SoftmaxTensor rows = {.data = y};
-  if (problem_.activation_class == ActivationClass::kRandom) {
-    View view = {.data = y, .rank = 2, .count = samples * problem_.out_size};
-    view.extent[0] = problem_.out_size;
-    view.stride[0] = 1;
-    view.extent[1] = samples;
-    view.stride[1] = y_stride;
-    run_gumbel(run_, f, random_stream, view);
-  } else if (problem_.activation_class == ActivationClass::kAxis) {
-    SoftmaxAxes axes = problem_.activation_axes;
-    push_samples(axes, samples, y_stride, y_stride);
-    const BNNSActivationFunction function = f.row().function;
-    if (function == BNNSActivationFunctionGumbelMax) {
-      run_gumbel_max(softmax_run_, axes, f.parameters().alpha, f.parameters().beta, random_stream,
-                     rows, rows);
-    } else {
-      const bool log = function == BNNSActivationFunctionLogSoftmax;
-      run_softmax(softmax_run_, log ? SoftmaxKind::kLogSoftmax : SoftmaxKind::kSoftmax, axes, rows,
-                  rows);
-    }
-  }
+           {.data = y, .row = y_stride, .column_bias = ready.bias}, tile.epilogue(), memory);
+  // Others need whole rows, or draw numbers in the order of elements.
+  if (!f.is_element())
+    f.forward(threads_, with_samples(packed(problem_.out), y, samples, y_stride), random_stream);
 }
 
 void FullyConnectedOp::forward(size_t batch, Rows in, Rows out, uint64_t random_stream) {

@@ -8,11 +8,10 @@
 #include <cstddef>
 
 #include "core/lease.h"
-#include "ops/activation/activation.h"
+#include "ops/activation/fused.h"
 #include "ops/convert.h"
 #include "ops/fully_connected_small.h"
 #include "ops/gemm/gemm.h"
-#include "ops/softmax/softmax.h"
 
 namespace bnns::impl {
 
@@ -20,9 +19,7 @@ struct FullyConnectedProblem {
   size_t in_size, out_size;
   View in, out;  // one sample, not collapsed
   bool has_bias;
-  ElementActivation activation;
-  ActivationClass activation_class;
-  SoftmaxAxes activation_axes;  // of one packed output sample; for functions along axes
+  FusedActivation activation;
 };
 
 // W(o, i) at data[o * out_stride + i * in_stride].
@@ -74,9 +71,7 @@ class FullyConnectedOp {
   void reserve(size_t batch, size_t callers);
 
   bool uses_client_weights() const { return !own_matrix_; }
-  const ActivationParameters& activation_parameters() const {
-    return problem_.activation.parameters();
-  }
+  const FusedActivation& activation() const { return problem_.activation; }
 
  private:
   // Buffers of one caller, made when first needed.
@@ -105,7 +100,6 @@ class FullyConnectedOp {
 
   void product(size_t samples, const float* x, size_t x_stride, float* y, size_t y_stride,
                const Ready& ready, uint64_t random_stream, float* memory);
-  void activate_rows(size_t samples, float* y, size_t y_stride, uint64_t random_stream);
   void gradient_rows(const Gradients& p, size_t first, size_t samples, float* g);
   void input_gradient(const Gradients& p, size_t first, size_t samples, const float* g,
                       size_t g_stride, const FullyConnectedMatrix& w, float* buffer, float* memory);
@@ -121,7 +115,6 @@ class FullyConnectedOp {
   FullyConnectedProblem problem_;
   const GemmKernels* gemm_ = gemm_kernels();
   ElementRun run_;
-  SoftmaxRun softmax_run_;
   bool in_direct_, out_direct_;  // contiguous Float32 samples
   Array<float> own_matrix_, own_bias_;
   PackedMatrix own_panels_;  // the copied weights once more, as the forward product wants them

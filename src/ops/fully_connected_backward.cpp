@@ -31,24 +31,15 @@ size_t FullyConnectedOp::weights_floats(size_t samples, const FullyConnectedMatr
 // g = dy act'(y) for samples [first, first + n), packed.
 void FullyConnectedOp::gradient_rows(const Gradients& p, size_t first, size_t n, float* g) {
   const size_t width = problem_.out_size;
+  const FusedActivation& f = problem_.activation;
   const View dy = samples_of(*p.dy.view, p.dy.data, p.dy.stride, first, n);
-  const ElementActivation& f = problem_.activation;
-  View rows = {.data = g, .rank = 1, .count = n * width, .span = n * width};
-  rows.extent[0] = n * width;
-  rows.stride[0] = 1;
-  if (f.is_identity()) return read_values(*run_.convert, dy, 0, n * width, g);
-  const View y = samples_of(problem_.out, p.out.data, p.out.stride, first, n);
-  if (problem_.activation_class == ActivationClass::kElement) {
-    return run_backward(run_, f, Slope::kFromOutput, y, dy, rows, false);
-  }
-  // Along axes: the packed copy of dy is turned into g in place.
-  read_values(*run_.convert, dy, 0, n * width, g);
-  SoftmaxAxes axes = problem_.activation_axes;
-  for (size_t k = 0; k < axes.rank; ++k) axes.stride[0][k] = problem_.out.stride[k];
-  push_samples(axes, n, step_of(problem_.out, p.out.stride), width);
-  const bool log = f.row().function == BNNSActivationFunctionLogSoftmax;
-  run_softmax_backward(softmax_run_, log ? SoftmaxKind::kLogSoftmax : SoftmaxKind::kSoftmax, axes,
-                       false, static_cast<const float*>(y.data), g, g, false);
+  // Functions along axes need those of a sample: a packed copy of dy becomes g in place.
+  if (f.is_identity() || !f.is_element()) read_values(*run_.convert, dy, 0, n * width, g);
+  if (f.is_identity()) return;
+  const size_t step = step_of(problem_.out, p.out.stride);
+  const View y = with_samples(problem_.out, sample(p.out, first, step), n, step);
+  const View rows = with_samples(packed(problem_.out), g, n, width);
+  f.multiply_by_slope(threads_, y, f.is_element() ? dy : rows, rows);
 }
 
 void FullyConnectedOp::input_gradient(const Gradients& p, size_t first, size_t n, const float* g,

@@ -34,14 +34,4 @@ inline View samples_of(const View& one, const void* data, size_t stride, size_t 
   return batched(one, start, n, stride);
 }
 
-// The samples as the last axis; the first tensor may have another distance than the others.
-inline void push_samples(SoftmaxAxes& axes, size_t samples, size_t first_step, size_t step) {
-  axes.extent[axes.rank] = samples;
-  axes.stride[0][axes.rank] = first_step;
-  axes.stride[1][axes.rank] = step;
-  axes.stride[2][axes.rank] = step;
-  ++axes.rank;
-  collapse(axes);
-}
-
 }  // namespace bnns::impl

@@ -226,8 +226,7 @@ constexpr size_t kMostWeights = 4096, kMostOut = 512;
 
 HWY_EXPORT(SmallTable);
 
-SmallFullyConnected::SmallFullyConnected(const SmallLayer& layer,
-                                         const ElementActivation& activation)
+SmallFullyConnected::SmallFullyConnected(const SmallLayer& layer, const FusedActivation& activation)
     : layer_(layer), activation_(activation), identity_(activation.is_identity()) {
   const SmallKernels* kernels = pick(HWY_DISPATCH_TABLE(SmallTable))();
   const bool fits = kernels != nullptr && layer.in_size >= kernels->least_in &&
@@ -238,7 +237,7 @@ SmallFullyConnected::SmallFullyConnected(const SmallLayer& layer,
 
 void SmallFullyConnected::backward_activation(const SmallGradients& p) const {
   alignas(64) float g[kMostOut];
-  activation_.from_output(p.y, p.dy, g, layer_.out_size);
+  activation_.multiply_by_slope(p.y, p.dy, g, layer_.out_size);
   SmallGradients known = p;
   known.dy = g;
   kernels_->backward(layer_, known);

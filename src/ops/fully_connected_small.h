@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "ops/activation/activation.h"
+#include "ops/activation/fused.h"
 
 namespace bnns::impl {
 
@@ -41,7 +41,7 @@ class SmallFullyConnected {
  public:
   SmallFullyConnected() = default;
   // Only layers that fit; others leave it empty.
-  SmallFullyConnected(const SmallLayer& layer, const ElementActivation& activation);
+  SmallFullyConnected(const SmallLayer& layer, const FusedActivation& activation);
 
   explicit operator bool() const { return kernels_ != nullptr; }
   // Whether gradients of the weights with these strides can be written.
@@ -51,7 +51,7 @@ class SmallFullyConnected {
 
   void forward(const float* x, float* y) const {
     kernels_->forward(layer_, x, y);
-    if (!identity_) activation_.forward(y, y, layer_.out_size);
+    if (!identity_) activation_.forward(y, layer_.out_size);
   }
   void backward(const SmallGradients& p) const {
     identity_ ? kernels_->backward(layer_, p) : backward_activation(p);
@@ -62,7 +62,7 @@ class SmallFullyConnected {
 
   const SmallKernels* kernels_ = nullptr;
   SmallLayer layer_;
-  ElementActivation activation_;
+  FusedActivation activation_;
   bool identity_ = true;
 };
 

@@ -24,19 +24,6 @@ ConvolutionPlan::Limits limits(const ConvolutionKernels& kernels, const Convolut
           .tile = kernels.tile};
 }
 
-// One sample without gaps between its values.
-View packed(const View& one) {
-  View view = one;
-  view.type = BNNSDataTypeFloat32;
-  view.count = view.span = 1;
-  for (size_t k = 0; k < view.rank; ++k) {
-    view.stride[k] = view.span;
-    view.span *= view.extent[k];
-  }
-  view.count = view.span;
-  return view;
-}
-
 }  // namespace
 
 ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
@@ -44,7 +31,6 @@ ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
     : memory_(memory),
       problem_(problem),
       context_(problem.geometry, threads),
-      softmax_(threads),
       to_small_(memory, problem.geometry, ConvolutionDirection::kToSmall,
                 limits(context_.kernels, problem, !problem.transposed)),
       to_large_(memory, problem.geometry, ConvolutionDirection::kToLarge,
@@ -132,39 +118,21 @@ const float* ConvolutionOp::ready_bias(Scratch& scratch) {
 
 void ConvolutionOp::forward(size_t batch, const ImageBatch& in, const ImageBatch& out,
                             uint64_t random_stream) {
-  const RowActivation& f = problem_.activation;
-  if (f.kind == ActivationClass::kRandom) return draw_random(batch, out, random_stream);
+  const FusedActivation& f = problem_.activation;
+  const View all = with_samples(out.one, out.data, batch, out.step());
+  if (f.ignores_input()) return f.forward(context_.threads, all, random_stream);
   LeasePool<Scratch>::Lease scratch = scratch_.take();
   const Way way = forward_way();
-  const bool noise = f.element.row().function == BNNSActivationFunctionGumbelMax;
   const ConvolutionPass pass = {.plan = &way.plan,
                                 .direction = way.direction,
                                 .source = RowReader(context_.run, in),
                                 .to = out,
                                 .panels = ready_panels(*scratch, way),
                                 .bias = ready_bias(*scratch),
-                                .activation = f.is_identity() || noise ? nullptr : &f,
+                                .activation = f.is_identity() || f.is_random() ? nullptr : &f,
                                 .accumulate = false};
   run_pass(context_, batch, pass, work(*scratch));
-  if (noise) draw_random(batch, out, random_stream);
-}
-
-// Gumbel noise instead of the output, or the maximum of each row of it with noise.
-void ConvolutionOp::draw_random(size_t batch, const ImageBatch& out, uint64_t stream) const {
-  const ElementActivation& f = problem_.activation.element;
-  if (problem_.activation.kind == ActivationClass::kRandom)
-    return run_gumbel(context_.run, f, stream, batched(out.one, out.data, batch, out.stride));
-  SoftmaxAxes axes;
-  axes.rank = 4;
-  for (size_t k = 0; k < 4; ++k) {
-    axes.extent[k] = k < 3 ? out.one.extent[k] : batch;
-    axes.reduced[k] = k == 0;
-    for (auto& stride : axes.stride) stride[k] = k < 3 ? out.one.stride[k] : out.step();
-  }
-  collapse(axes);
-  const SoftmaxTensor tensor = {
-      .data = const_cast<void*>(out.data), .type = out.one.type, .scaling = out.one.scaling};
-  run_gumbel_max(softmax_, axes, f.parameters().alpha, f.parameters().beta, stream, tensor, tensor);
+  if (f.is_random()) f.forward(context_.threads, all, random_stream);
 }
 
 void ConvolutionOp::backward(size_t batch, const Gradients& p) {
@@ -182,9 +150,13 @@ void ConvolutionOp::backward(size_t batch, const Gradients& p) {
   const size_t step = activation ? samples_ : batch;
   for (size_t first = 0; first < batch; first += step) {
     const SampleRange range = {first, std::min(step, batch - first), batch};
-    if (activation)
-      multiply_by_slope(context_.run, softmax_, problem_.activation, range.count, p.out.from(first),
-                        p.dy.from(first), g);
+    if (activation) {
+      const auto samples = [&](const ImageBatch& images) {
+        return with_samples(images.one, images.data, range.count, images.step());
+      };
+      problem_.activation.multiply_by_slope(context_.threads, samples(p.out.from(first)),
+                                            samples(p.dy.from(first)), samples(g));
+    }
     if (want_dx) {
       const ConvolutionPass pass = {.plan = &way.plan,
                                     .direction = way.direction,
@@ -214,7 +186,7 @@ void ConvolutionOp::reserve(size_t callers) {
     if (problem_.in.is_float() && problem_.out.is_float()) {
       buffer(s.weight_sums, dots_.sums());
       buffer(s.bias_sums, problem_.out.extent[2]);
-      if (!activation().is_identity() && slope_known()) gradient_buffer(s);
+      if (!activation().is_identity() && activation().slope_known()) gradient_buffer(s);
     }
     if (own_weights_) return;
     if (!client_.weights.is_canonical(g)) buffer(s.weights, g.weights());

@@ -25,7 +25,7 @@ struct ConvolutionProblem {
   bool transposed;
   View in, out;  // one sample: x, y, channel
   bool has_bias;
-  RowActivation activation;
+  FusedActivation activation;
 };
 
 class ConvolutionOp {
@@ -57,7 +57,7 @@ class ConvolutionOp {
   void reserve(size_t callers);
 
   bool uses_client_weights() const { return !own_weights_; }
-  const ElementActivation& activation() const { return problem_.activation.element; }
+  const FusedActivation& activation() const { return problem_.activation; }
   // Bytes of working memory per thread.
   size_t bytes_per_thread() const { return per_thread_ * sizeof(float); }
 
@@ -86,12 +86,10 @@ class ConvolutionOp {
   const float* ready_weights(Scratch& scratch);
   const float* ready_panels(Scratch& scratch, const Way& way);
   const float* ready_bias(Scratch& scratch);
-  void draw_random(size_t batch, const ImageBatch& out, uint64_t stream) const;
 
   Memory memory_;
   ConvolutionProblem problem_;
   ConvolutionContext context_;
-  SoftmaxRun softmax_;  // of whole images, with all threads
   ConvolutionPlan to_small_, to_large_;
   ConvolutionDotPlan dots_;
   size_t per_thread_;

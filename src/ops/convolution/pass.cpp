@@ -125,23 +125,18 @@ void Runner::fill() const {
 // Rows that several jobs wrote.
 void Runner::activate() const {
   const View& one = pass_.to.one;
-  const RowActivation& f = *pass_.activation;
-  // Functions along a row need each row alone; for others, rows that follow each other are one.
-  const bool joined = !f.is_axis() && one.stride[0] == 1 && one.stride[1] == one.extent[0];
-  const size_t rows = joined ? 1 : one.extent[1], width = one.extent[0] * (one.extent[1] / rows);
-  const size_t channels = one.extent[2], step = one.stride[0];
-  const double cost = double{f.element.row().nanoseconds};
-  const double work = cost * static_cast<double>(one.count) * static_cast<double>(batch_);
+  const FusedActivation& f = *pass_.activation;
+  const size_t width = one.extent[0], height = one.extent[1], channels = one.extent[2];
+  const size_t step = one.stride[0];
+  const double work = f.nanoseconds() * static_cast<double>(one.count * batch_);
   const auto body = [&](size_t i, size_t worker) {
-    for (size_t y = 0; y < rows; ++y) {
-      float* row = pass_.to.floats() + pass_.to.offset(i / channels, i % channels, y);
-      if (step == 1) {
-        activate_row(context_.softmax, f, row, width);
-        continue;
-      }
-      float* copy = work_.of(worker);
+    float* plane = pass_.to.floats() + pass_.to.offset(i / channels, i % channels, 0);
+    if (step == 1) return f.forward({plane, one.stride[1]}, height, width);
+    float* copy = work_.of(worker);
+    for (size_t y = 0; y < height; ++y) {
+      float* row = plane + y * one.stride[1];
       for (size_t x = 0; x < width; ++x) copy[x] = row[x * step];
-      activate_row(context_.softmax, f, copy, width);
+      f.forward({copy, width}, 1, width);
       for (size_t x = 0; x < width; ++x) row[x * step] = copy[x];
     }
   };
@@ -259,18 +254,10 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
 }
 
 void Runner::finish_block(const ConvolutionProducts& block) const {
-  // Functions along a row need each row alone; for others, rows that follow each other are one.
-  const bool along = pass_.activation->is_axis();
-  const bool joined = !along && block.out_row == block.columns;
-  const size_t rows = joined ? 1 : block.rows, columns = block.columns * (block.rows / rows);
-  const size_t step = along ? pass_.to.one.extent[0] : columns;
-  for (size_t m = 0; m < block.channels; ++m) {
-    for (size_t i = 0; i < rows; ++i) {
-      float* row = block.out + m * block.out_plane + i * block.out_row;
-      for (size_t x = 0; x < columns; x += step)
-        activate_row(context_.softmax, *pass_.activation, row + x, step);
-    }
-  }
+  const size_t width = pass_.to.one.extent[0], rows = block.rows * (block.columns / width);
+  const size_t step = block.rows > 1 ? block.out_row : width;
+  for (size_t m = 0; m < block.channels; ++m)
+    pass_.activation->forward({block.out + m * block.out_plane, step}, rows, width);
 }
 
 void Runner::convert_block(const ConvolutionProducts& block, size_t n, size_t channel,

@@ -21,7 +21,6 @@ struct ConvolutionContext {
   size_t threads;
   ConvolutionKernels kernels = convolution_kernels();
   ElementRun run;
-  SoftmaxRun softmax = SoftmaxRun(1);  // of single rows, inside grains
 };
 
 // Floats of the working memory, one stretch per thread.
@@ -38,8 +37,8 @@ struct ConvolutionPass {
   RowReader source;
   ImageBatch to;
   const float* panels;
-  const float* bias;                // per channel of `to`; NULL: none
-  const RowActivation* activation;  // NULL: none
+  const float* bias;                  // per channel of `to`; NULL: none
+  const FusedActivation* activation;  // NULL: none
   bool accumulate;
 };
 

@@ -5,9 +5,8 @@
 #include <cstddef>
 
 #include "core/view.h"
-#include "ops/activation/activation.h"
+#include "ops/activation/fused.h"
 #include "ops/convert.h"
-#include "ops/softmax/softmax.h"
 
 namespace bnns::impl {
 
@@ -42,18 +41,6 @@ struct ImageBatch {
   }
 };
 
-// The activation of a layer, along with what a row of it needs.
-struct RowActivation {
-  ElementActivation element;
-  ActivationClass kind = ActivationClass::kElement;
-
-  bool is_identity() const { return element.is_identity(); }
-  bool is_axis() const { return kind == ActivationClass::kAxis; }
-  bool is_rectifier() const {
-    return element.row().function == BNNSActivationFunctionRectifiedLinear;
-  }
-};
-
 struct Row {
   const float* data;
   size_t step;
@@ -76,13 +63,5 @@ class RowReader {
   const ElementRun* run_;
   ImageBatch images_;
 };
-
-// row = f(row), contiguous; not for functions that draw random numbers.
-void activate_row(const SoftmaxRun& softmax, const RowActivation& f, float* row, size_t n);
-
-// g = dy act'(y) of some samples, all Float32, with the threads of the runs.
-void multiply_by_slope(const ElementRun& run, const SoftmaxRun& softmax, const RowActivation& f,
-                       size_t samples, const ImageBatch& y, const ImageBatch& dy,
-                       const ImageBatch& g);
 
 }  // namespace bnns::impl

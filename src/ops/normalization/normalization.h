@@ -14,7 +14,7 @@
 
 #include "core/lease.h"
 #include "core/memory.h"
-#include "ops/activation/activation.h"
+#include "ops/activation/fused.h"
 #include "ops/convert.h"
 #include "ops/normalization/kernels.h"
 
@@ -36,7 +36,7 @@ struct NormalizationProblem {
   float epsilon = 0, momentum = 0;
   AffineParameter beta, gamma;
   View moving_mean, moving_variance;  // collapsed Float32; data NULL: absent
-  ElementActivation activation;
+  FusedActivation activation;
 
   size_t plane() const { return width * height; }
   size_t count() const { return plane() * channels; }

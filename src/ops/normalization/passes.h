@@ -109,15 +109,13 @@ struct Pass {
   const float *gamma, *beta;  // by element or channel
   double* inverse;            // r by set
 
-  const ElementActivation& activation() const { return problem.activation; }
-  bool rectifies() const {
-    return activation().row().function == BNNSActivationFunctionRectifiedLinear;
-  }
-  // Neither nothing nor built into the kernels.
+  const FusedActivation& activation() const { return problem.activation; }
+  bool rectifies() const { return activation().is_rectifier(); }
+  // Activations other than identity and ReLU run as a separate pass.
   bool has_other_activation() const { return !rectifies() && !activation().is_identity(); }
   size_t useful_threads(size_t passes) const {
     const double each = kNanoseconds * static_cast<double>(passes) +
-                        double{has_other_activation() ? activation().row().nanoseconds : 0};
+                        (has_other_activation() ? activation().nanoseconds() : 0);
     return impl::useful_threads(threads, each * static_cast<double>(batch * problem.count()));
   }
 };
@@ -197,7 +195,7 @@ void normalize_stretch(const ForwardPass& p, Spread spread, size_t first, size_t
       row.n = std::min(block, m - i);
       set_row(row, offset + i);
       kernel(row);
-      if (p.has_other_activation()) p.activation().forward(row.y, row.y, row.n);
+      if (p.has_other_activation()) p.activation().forward(row.y, row.n);
     }
   });
 }
@@ -213,7 +211,7 @@ void for_gradient(const BackwardPass& p, size_t first, size_t n, const Body& bod
     alignas(64) float g[kBlock];
     for (size_t i = 0; i < m; i += kBlock) {
       const size_t k = std::min(kBlock, m - i);
-      p.activation().from_output(y + i, dy + i, g, k);
+      p.activation().multiply_by_slope(y + i, dy + i, g, k);
       const GradientRow row = {.kept = p.kept + first + offset + i, .dy = g, .y = g, .n = k};
       body(row, dx == nullptr ? nullptr : dx + i, offset + i);
     }

@@ -84,20 +84,13 @@ void PoolingOp::backward_plane(const BackwardCall& call, size_t plane, const Wor
 
 // g = dy act'(y), or dy itself.
 Plane PoolingOp::gradient_plane(const BackwardCall& call, size_t plane, const Work& work) const {
-  const ElementActivation& f = problem_.activation;
+  const FusedActivation& f = problem_.activation;
   const Plane dy = call.dy.read(*run_.convert, plane, work.g);
   if (f.is_identity()) return dy;
   const size_t width = problem_.un_max() ? problem_.x.cells : problem_.x.windows;
   const size_t height = problem_.un_max() ? problem_.y.cells : problem_.y.windows;
   const Plane y = call.out.read(*run_.convert, plane, work.y), g = {work.g, width};
-  if (along_rows(f.row())) {
-    run_softmax_backward(softmax_run_, softmax_kind(f.row()),
-                         row_axes(width, height, y.row, dy.row, g.row), false, y.data, dy.data,
-                         g.data, false);
-    return g;
-  }
-  for (size_t j = 0; j < height; ++j)
-    f.from_output(y.data + j * y.row, dy.data + j * dy.row, g.data + j * g.row, width);
+  f.multiply_by_slope({y.data, y.row}, {dy.data, dy.row}, {g.data, g.row}, height, width);
   return g;
 }
 

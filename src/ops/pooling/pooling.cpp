@@ -29,13 +29,7 @@ bool may_have_empty(const PoolingAxis& axis) {
 }  // namespace
 
 PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem& problem)
-    : memory_(memory),
-      threads_(threads),
-      problem_(problem),
-      run_(threads),
-      softmax_run_(1),
-      softmax_parallel_(threads),
-      scratch_(memory) {
+    : memory_(memory), threads_(threads), problem_(problem), run_(threads), scratch_(memory) {
   const PoolingAxis &x = problem.x, &y = problem.y;
   const size_t reach = (x.taps - 1) * x.dilation;
   const size_t length = x.stride * (x.windows + kMostLanes) + reach;
@@ -171,7 +165,11 @@ void PoolingOp::forward(size_t batch, Rows in, Rows out, const PoolingIndices& i
       return average_planes(ready, g * grain, end);
     for (size_t plane = g * grain; plane < end; ++plane) forward_plane(ready, plane, work);
   });
-  draw_noise(batch, out, random_stream);
+  // Functions that draw random numbers number the elements of the whole call.
+  const FusedActivation& f = problem_.activation;
+  const size_t step = out.stride == 0 ? problem_.out.span : out.stride;
+  if (f.is_random())
+    f.forward(threads_, with_samples(problem_.out, out.data, batch, step), random_stream);
 }
 
 // The planes [first, end) of a global average, those of a sample at once.
@@ -362,38 +360,10 @@ void PoolingOp::un_max_plane(const ForwardCall& call, size_t plane, float bias, 
 }
 
 void PoolingOp::activate(const Plane& y) const {
-  const ElementActivation& f = problem_.activation;
+  const FusedActivation& f = problem_.activation;
   const size_t width = problem_.un_max() ? problem_.x.cells : problem_.x.windows;
   const size_t height = problem_.un_max() ? problem_.y.cells : problem_.y.windows;
-  if (f.is_identity()) return;
-  if (f.row().kind == ActivationClass::kElement) {
-    for (size_t j = 0; j < height; ++j) f.forward(y.data + j * y.row, y.data + j * y.row, width);
-  } else if (along_rows(f.row())) {
-    const SoftmaxTensor rows = {.data = y.data};
-    run_softmax(softmax_run_, softmax_kind(f.row()), row_axes(width, height, y.row, y.row, y.row),
-                rows, rows);
-  }
-}
-
-// Functions that draw random numbers number the elements of the whole call.
-void PoolingOp::draw_noise(size_t batch, Rows out, uint64_t random_stream) const {
-  const ElementActivation& f = problem_.activation;
-  const View& view = problem_.out;
-  if (f.row().kind == ActivationClass::kRandom)
-    return run_gumbel(run_, f, random_stream, batched(view, out.data, batch, out.stride));
-  if (f.row().function != BNNSActivationFunctionGumbelMax) return;
-  SoftmaxAxes axes;
-  axes.rank = view.rank + 1;
-  for (size_t k = 0; k < view.rank; ++k) {
-    axes.extent[k] = view.extent[k];
-    for (auto& stride : axes.stride) stride[k] = view.stride[k];
-  }
-  axes.reduced[0] = true;
-  axes.extent[view.rank] = batch;
-  for (auto& stride : axes.stride) stride[view.rank] = out.stride == 0 ? view.span : out.stride;
-  const SoftmaxTensor rows = {.data = const_cast<void*>(out.data), .type = view.type};
-  run_gumbel_max(softmax_parallel_, axes, f.parameters().alpha, f.parameters().beta, random_stream,
-                 rows, rows);
+  if (!f.is_random()) f.forward({y.data, y.row}, height, width);
 }
 
 }  // namespace bnns::impl

@@ -14,7 +14,7 @@
 
 #include "core/checked.h"
 #include "core/lease.h"
-#include "ops/activation/activation.h"
+#include "ops/activation/fused.h"
 #include "ops/pooling/kernels.h"
 #include "ops/pooling/planes.h"
 #include "ops/softmax/softmax.h"
@@ -28,7 +28,7 @@ struct PoolingProblem {
   PoolingAxis x, y;
   size_t channels;
   View in, out;  // one sample, not collapsed
-  ElementActivation activation;
+  FusedActivation activation;
 
   bool un_max() const { return kind == PoolingKind::kUnMax; }
   size_t cells() const { return x.cells * y.cells; }
@@ -85,9 +85,7 @@ class PoolingOp {
 
   void reserve(size_t batch, size_t callers);
 
-  const ActivationParameters& activation_parameters() const {
-    return problem_.activation.parameters();
-  }
+  const FusedActivation& activation() const { return problem_.activation; }
 
  private:
   // Sections of one worker's memory, in values.
@@ -150,7 +148,6 @@ class PoolingOp {
   void un_max_plane(const ForwardCall& call, size_t plane, float bias, const Plane& y,
                     const Work& work) const;
   void activate(const Plane& y) const;
-  void draw_noise(size_t batch, Rows out, uint64_t random_stream) const;
 
   bool max_rows_64(const PoolingIndices& indices, size_t plane, const Plane& x, size_t first,
                    size_t count, float bias, const Plane& y) const;
@@ -202,15 +199,13 @@ class PoolingOp {
   const Pooling3x3OffsetKernels* offset_3x3_ = pooling_3x3_offset_kernels();
   const SoftmaxKernels* sums_ = softmax_kernels();
   ElementRun run_;
-  SoftmaxRun softmax_run_;       // inside a grain: one thread
-  SoftmaxRun softmax_parallel_;  // over the whole output
-  bool global_;                  // one window on the whole plane
-  bool averages_;                // global, of small planes: many at once
-  bool regular_;                 // padded rows are of reasonable length
-  bool windows_3x3_;             // at a stride of 2, as the kernels for them ask
-  bool windows_2x2_;             // at a stride of 2, none crossing the left or right edge
-  bool has_offsets_;             // indices inside their windows have them, and a kernel
-  bool may_be_empty_;            // some window may have no cell inside
+  bool global_;        // one window on the whole plane
+  bool averages_;      // global, of small planes: many at once
+  bool regular_;       // padded rows are of reasonable length
+  bool windows_3x3_;   // at a stride of 2, as the kernels for them ask
+  bool windows_2x2_;   // at a stride of 2, none crossing the left or right edge
+  bool has_offsets_;   // indices inside their windows have them, and a kernel
+  bool may_be_empty_;  // some window may have no cell inside
   size_t columns_size_, padded_size_, row_pitch_;  // of one row
   size_t rows_at_once_;                            // of windows
   Array<float> own_bias_;

@@ -1,0 +1,121 @@
+#include "ops/activation/fused.h"
+
+namespace bnns::impl {
+namespace {
+
+// Rows of n values as the softmax kernels take them.
+SoftmaxAxes row_axes(size_t n, size_t count, size_t a, size_t b, size_t c) {
+  SoftmaxAxes axes;
+  axes.rank = 2;
+  axes.extent[0] = n;
+  axes.extent[1] = count;
+  axes.reduced[0] = true;
+  const size_t steps[SoftmaxAxes::kTensors] = {a, b, c};
+  for (size_t t = 0; t < SoftmaxAxes::kTensors; ++t) {
+    axes.stride[t][0] = 1;
+    axes.stride[t][1] = steps[t];
+  }
+  return axes;
+}
+
+ElementRun with_threads(ElementRun run, size_t threads) {
+  run.threads = threads;
+  return run;
+}
+
+SoftmaxRun with_threads(SoftmaxRun run, size_t threads) {
+  run.threads = threads;
+  return run;
+}
+
+SoftmaxTensor tensor_of(const View& view) {
+  return {.data = view.data, .type = view.type, .scaling = view.scaling};
+}
+
+}  // namespace
+
+View with_samples(const View& one, const void* data, size_t n, size_t step) {
+  View view = one;
+  view.data = const_cast<void*>(data);
+  view.extent[view.rank] = n;
+  view.stride[view.rank] = step;
+  ++view.rank;
+  view.count = one.count * n;
+  view.span = n == 0 ? 0 : (n - 1) * step + one.span;
+  return view;
+}
+
+View packed(const View& one) {
+  View view = one;
+  view.type = BNNSDataTypeFloat32;
+  view.scaling = {};
+  view.overlaps = false;
+  view.span = 1;
+  for (size_t k = 0; k < view.rank; ++k) {
+    view.stride[k] = view.span;
+    view.span *= view.extent[k];
+  }
+  view.count = view.span;
+  return view;
+}
+
+void FusedActivation::forward(const ActivationRows& rows, size_t count, size_t n) const {
+  if (is_identity()) return;
+  if (!is_element()) {
+    const SoftmaxTensor tensor = {.data = rows.data};
+    return run_softmax(softmax_, kind(), row_axes(n, count, rows.step, rows.step, rows.step),
+                       tensor, tensor);
+  }
+  if (rows.step == n) return forward(rows.data, count * n);
+  for (size_t i = 0; i < count; ++i) forward(rows.data + i * rows.step, n);
+}
+
+void FusedActivation::multiply_by_slope(const ActivationRows& y, const ActivationRows& dy,
+                                        const ActivationRows& g, size_t count, size_t n) const {
+  if (!is_element()) {
+    return run_softmax_backward(softmax_, kind(), row_axes(n, count, y.step, dy.step, g.step),
+                                false, y.data, dy.data, g.data, false);
+  }
+  if (y.step == n && dy.step == n && g.step == n)
+    return multiply_by_slope(y.data, dy.data, g.data, count * n);
+  for (size_t i = 0; i < count; ++i)
+    multiply_by_slope(y.data + i * y.step, dy.data + i * dy.step, g.data + i * g.step, n);
+}
+
+// The axes of the first tensor; the others have the same extents.
+SoftmaxAxes FusedActivation::axes_of(const View* const (&tensors)[SoftmaxAxes::kTensors]) const {
+  SoftmaxAxes axes;
+  axes.rank = tensors[0]->rank;
+  for (size_t k = 0; k < axes.rank; ++k) {
+    axes.extent[k] = tensors[0]->extent[k];
+    axes.reduced[k] = (axes_ >> k & 1) != 0;
+    for (size_t t = 0; t < SoftmaxAxes::kTensors; ++t) axes.stride[t][k] = tensors[t]->stride[k];
+  }
+  collapse(axes);
+  return axes;
+}
+
+void FusedActivation::forward(size_t threads, const View& y, uint64_t stream) const {
+  if (is_identity()) return;
+  const ElementRun run = with_threads(run_, threads);
+  if (ignores_input()) return run_gumbel(run, element_, stream, collapsed(y));
+  if (is_element()) return run_forward(run, element_, collapsed(y), collapsed(y));
+  const SoftmaxRun softmax = with_threads(softmax_, threads);
+  const SoftmaxAxes axes = axes_of({&y, &y, &y});
+  const SoftmaxTensor tensor = tensor_of(y);
+  if (!is_random()) return run_softmax(softmax, kind(), axes, tensor, tensor);
+  run_gumbel_max(softmax, axes, parameters().alpha, parameters().beta, stream, tensor, tensor);
+}
+
+void FusedActivation::multiply_by_slope(size_t threads, const View& y, const View& dy,
+                                        const View& g) const {
+  if (is_element()) {
+    return run_backward(with_threads(run_, threads), element_, Slope::kFromOutput, collapsed(y),
+                        collapsed(dy), collapsed(g), false);
+  }
+  run_softmax_backward(with_threads(softmax_, threads), kind(), axes_of({&y, &dy, &g}), false,
+                       static_cast<const float*>(y.data), static_cast<const float*>(dy.data),
+                       static_cast<float*>(g.data), false);
+}
+
+}  // namespace bnns::impl

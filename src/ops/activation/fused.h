@@ -1,0 +1,94 @@
+// The activation of another layer: y = act(z) on what the layer has just computed, in place, and
+// g = dy act'(y) with the slope taken from the output. Functions along axes (softmax and its
+// relatives) run along chosen axes of one output sample, random ones (Gumbel) draw the numbers of
+// one stream in the order of elements.
+//   Rows: what a grain holds in the cache, by the calling thread. Functions of one element, and
+//   functions along axis 0 of the sample where a row is that axis.
+//   Views: whole tensors with the axes of a sample, and the samples as one more axis; any function,
+//   any readable type and strides, several threads. The bits do not depend on their number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/view.h"
+#include "ops/activation/activation.h"
+#include "ops/softmax/softmax.h"
+
+namespace bnns::impl {
+
+// n values each, the next row `step` values on.
+struct ActivationRows {
+  float* data;
+  size_t step;
+};
+
+class FusedActivation {
+ public:
+  FusedActivation() = default;
+  // Bit k of `axes`: functions along axes run along axis k of one sample's view.
+  FusedActivation(const ActivationRow& row, const ActivationParameters& p, uint32_t axes = 1)
+      : element_(row, p), axes_(axes) {}
+
+  const ActivationRow& row() const { return element_.row(); }
+  const ActivationParameters& parameters() const { return element_.parameters(); }
+
+  bool is_identity() const { return element_.is_identity(); }
+  // Cheap enough for kernels to apply it to a tile before they store it.
+  bool is_rectifier() const { return row().function == BNNSActivationFunctionRectifiedLinear; }
+  // A function of one element, the identity included.
+  bool is_element() const { return row().kind == ActivationClass::kElement; }
+  // Softmax or log-softmax.
+  bool is_along_axes() const { return row().kind == ActivationClass::kAxis && !is_random(); }
+  // Draws numbers: forward() needs a stream, and there is no gradient.
+  bool is_random() const {
+    return row().kind == ActivationClass::kRandom ||
+           row().function == BNNSActivationFunctionGumbelMax;
+  }
+  // Noise alone: what the layer computes is not needed.
+  bool ignores_input() const { return row().kind == ActivationClass::kRandom; }
+  bool is_integer() const { return row().kind == ActivationClass::kInteger; }
+  // Whether y determines the slope: what a fused activation needs in training.
+  bool slope_known() const { return row().from_output && slope_from_output(row(), parameters()); }
+  // Rough cost of an element, to decide about threads.
+  double nanoseconds() const { return is_identity() ? 0 : double{row().nanoseconds}; }
+
+  // ---- Rows ----
+
+  // One row in place, by a function of one element.
+  void forward(float* row, size_t n) const { element_.forward(row, row, n); }
+  void multiply_by_slope(const float* y, const float* dy, float* g, size_t n) const {
+    element_.from_output(y, dy, g, n);
+  }
+  // Not for random functions; the identity does nothing.
+  void forward(const ActivationRows& rows, size_t count, size_t n) const;
+  // g may be dy.
+  void multiply_by_slope(const ActivationRows& y, const ActivationRows& dy, const ActivationRows& g,
+                         size_t count, size_t n) const;
+
+  // ---- Views ----
+
+  // In place. `stream` is used by random functions only.
+  void forward(size_t threads, const View& y, uint64_t stream) const;
+  // All Float32, with the axes of y; g may be dy.
+  void multiply_by_slope(size_t threads, const View& y, const View& dy, const View& g) const;
+
+ private:
+  SoftmaxKind kind() const {
+    return row().function == BNNSActivationFunctionLogSoftmax ? SoftmaxKind::kLogSoftmax
+                                                              : SoftmaxKind::kSoftmax;
+  }
+  SoftmaxAxes axes_of(const View* const (&tensors)[SoftmaxAxes::kTensors]) const;
+
+  ElementActivation element_;
+  uint32_t axes_ = 1;
+  ElementRun run_ = ElementRun(1);
+  SoftmaxRun softmax_ = SoftmaxRun(1);
+};
+
+// n samples, `step` values apart, as the last axis of a view that keeps the axes of one.
+View with_samples(const View& one, const void* data, size_t n, size_t step);
+// The axes of one sample in Float32, without gaps.
+View packed(const View& one);
+
+}  // namespace bnns::impl
