@@ -178,14 +178,15 @@ void FullyConnectedOp::reserve(size_t batch, size_t callers) {
   scratch_.reserve(callers, [&](Scratch& s) {
     buffer(s.x, kChunk, problem_.in_size);
     buffer(s.y, kChunk, problem_.out_size);
-    buffer(s.g, kChunk, problem_.out_size);
+    buffer(s.g, kGradientChunk, problem_.out_size);
     buffer(s.dx, kChunk, problem_.in_size);
     buffer(s.dw, problem_.out_size, problem_.in_size);
     buffer(s.db, 1, problem_.out_size);
     // A batch is computed at once or in chunks, depending on the call.
     const FullyConnectedMatrix rows = {nullptr, problem_.in_size, 1};
     const FullyConnectedMatrix w = ready_matrix();
-    for (size_t samples : {batch, std::min(batch, kChunk), batch % kChunk}) {
+    for (size_t samples : {batch, std::min(batch, kChunk), batch % kChunk,
+                           std::min(batch, kGradientChunk), batch % kGradientChunk}) {
       if (samples == 0) continue;
       buffer(s.product, 1,
              std::max({forward_floats(samples, w), input_floats(samples, w),

@@ -1,8 +1,8 @@
 // y = act(b + W x) for a batch, and with g = dy act'(y):
 //   dx = W^T g,  dW = sum over the batch of g x^T,  db = sum over the batch of g.
 // Rows that are contiguous Float32 are used where they lie. Others are converted in chunks of
-// kChunk samples, so that the working memory does not depend on the batch. Sums over the batch run
-// in the order of the samples, chunk by chunk.
+// kChunk samples (g of kGradientChunk), so that the working memory does not depend on the batch.
+// Sums over the batch run in the order of the samples, chunk by chunk.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,9 @@ struct FullyConnectedMatrix {
 class FullyConnectedOp {
  public:
   static constexpr size_t kChunk = 64;
+  // Where nothing but g is converted: each chunk packs the weights and adds to all of their
+  // gradient.
+  static constexpr size_t kGradientChunk = 256;
 
   FullyConnectedOp(const Memory& memory, size_t threads, const FullyConnectedProblem& problem);
 

@@ -128,7 +128,7 @@ void FullyConnectedOp::backward_chunks(size_t batch, const Gradients& p) {
   const bool db_direct = !want_db || is_row(*p.db.view);
   // All memory before anything is written.
   LeasePool<Scratch>::Lease scratch = scratch_.take();
-  const size_t chunk = std::min(batch, kChunk);
+  const size_t chunk = std::min(batch, x_direct && dx_direct ? kGradientChunk : kChunk);
   const size_t width = problem_.out_size;
   float* g = buffer(scratch->g, chunk, width);
   float* x_buffer = x_direct ? nullptr : buffer(scratch->x, chunk, problem_.in_size);

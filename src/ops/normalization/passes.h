@@ -152,6 +152,11 @@ struct BackwardPass : Pass {
   float* blocks;
   float* columns;
   double *mean_h, *mean_hk;  // by set
+
+  // Whether the pass that sums leaves g of such an activation in dx, and the map reads it there.
+  bool leaves_gradient() const {
+    return has_other_activation() && wants_dx && !accumulate && map.lines;
+  }
 };
 
 void forward_sets(const ForwardPass& pass);
@@ -200,7 +205,8 @@ void normalize_stretch(const ForwardPass& p, Spread spread, size_t first, size_t
   });
 }
 
-// body(row, dx, offset) over elements [first, first + n) of a gradient; dx only if kMap.
+// body(row, dx, offset) over elements [first, first + n) of a gradient; dx only if kMap. The sums
+// (not kMap) of all elements of a set come before its map.
 template <bool kMap, class Body>
 void for_gradient(const BackwardPass& p, size_t first, size_t n, const Body& body) {
   const auto visit = [&](const float* dy, const float* y, float* dx, size_t m, size_t offset) {
@@ -208,9 +214,15 @@ void for_gradient(const BackwardPass& p, size_t first, size_t n, const Body& bod
       const GradientRow row = {.kept = p.kept + first + offset, .dy = dy, .y = y, .n = m};
       return body(row, dx, offset);
     }
-    alignas(64) float g[kBlock];
+    if (kMap && p.leaves_gradient()) {
+      const GradientRow row = {.kept = p.kept + first + offset, .dy = dx, .y = dx, .n = m};
+      return body(row, dx, offset);
+    }
+    alignas(64) float block[kBlock];
+    auto* kept_gradient = static_cast<float*>(p.map.list[2].view.data);
     for (size_t i = 0; i < m; i += kBlock) {
       const size_t k = std::min(kBlock, m - i);
+      float* g = !kMap && p.leaves_gradient() ? kept_gradient + first + offset + i : block;
       p.activation().multiply_by_slope(y + i, dy + i, g, k);
       const GradientRow row = {.kept = p.kept + first + offset + i, .dy = g, .y = g, .n = k};
       body(row, dx == nullptr ? nullptr : dx + i, offset + i);

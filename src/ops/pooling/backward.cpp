@@ -43,7 +43,8 @@ bool PoolingOp::backward(size_t batch, const Gradients& p) {
   const size_t grains = div_up(planes, grain);
   const size_t workers = std::min(threads_for(planes), grains);
   const bool fills = averages_ && call.wants_dx && !wants_db && !call.accumulate &&
-                     call.dx.packed() && call.dy.direct() && problem_.activation.is_identity();
+                     call.dx.packed() && call.dy.direct() &&
+                     (problem_.activation.is_identity() || call.out.direct());
   const Sizes sizes = backward_sizes(call.dx.direct());
   prepare(*scratch, sizes, workers);
   if (call.indices.data != nullptr && !check_indices(batch, call)) return false;
@@ -242,9 +243,16 @@ PoolingRows PoolingOp::rows_reaching(size_t cell_row, const float* rows, size_t 
 void PoolingOp::spread_planes(const BackwardCall& call, size_t first, size_t end) const {
   for (size_t plane = first, count; plane < end; plane += count) {
     count = std::min(end - plane, problem_.channels - plane % problem_.channels);
-    backward_kernels_->spread_planes(call.dy.at(plane).data, call.dy.channel(), divisor_of_plane(),
-                                     problem_.cells(), count, call.dx.at(plane).data,
-                                     call.dx.channel());
+    ActivationRows dy = {call.dy.at(plane).data, call.dy.channel()};
+    float g[256];
+    if (!problem_.activation.is_identity()) {
+      count = std::min(count, std::size(g));
+      const ActivationRows y = {call.out.at(plane).data, call.out.channel()};
+      problem_.activation.multiply_by_slope(y, dy, {g, 1}, count, 1);
+      dy = {g, 1};
+    }
+    backward_kernels_->spread_planes(dy.data, dy.step, divisor_of_plane(), problem_.cells(), count,
+                                     call.dx.at(plane).data, call.dx.channel());
   }
 }
 

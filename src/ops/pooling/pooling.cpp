@@ -181,8 +181,8 @@ void PoolingOp::average_planes(const ForwardCall& call, size_t first, size_t end
     kernels_->average_planes(x.data, call.in.channel(), problem_.cells(), count, divisor_of_plane(),
                              call.bias == nullptr ? nullptr : call.bias + channel, y.data,
                              call.out.channel());
-    for (size_t k = 0; !problem_.activation.is_identity() && k < count; ++k)
-      activate({y.data + k * call.out.channel(), y.row});
+    if (!problem_.activation.is_random())
+      problem_.activation.forward({y.data, call.out.channel()}, count, 1);
   }
 }
 
