@@ -3,13 +3,13 @@
 // the order of memory, so that differing layouts reshape and differing types convert.
 #include "layers/activation.h"
 
-#include <atomic>
 #include <cmath>
 
 #include "core/call.h"
 #include "core/parallel.h"
 #include "layers/integer_constants.h"
 #include "ops/move.h"
+#include "ops/random.h"
 #include "ops/softmax/softmax.h"
 
 namespace bnns::impl {
@@ -142,10 +142,8 @@ class ActivationFilter final : public Filter, public PointerCalls {
   Array<float> alphas_;    // per channel
   Descriptor alpha_desc_;  // what weights_delta must look like
   IntegerConstants integer_;
-  std::atomic<uint64_t> stream_;  // of random numbers, a new one per call
+  RandomStreams streams_;  // a new one per call
 };
-
-std::atomic<uint64_t> next_stream{1};
 
 ActivationFilter::ActivationFilter(const FilterOptions& options, const ActivationProblem& problem,
                                    const BNNSActivation& activation)
@@ -157,7 +155,7 @@ ActivationFilter::ActivationFilter(const FilterOptions& options, const Activatio
       function_(*problem.row, parameters_of(activation)),
       run_(options.threads),
       softmax_run_(options.threads),
-      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32) {
+      streams_(is_random(*problem.row)) {
   if (per_channel()) {
     alphas_ = Array<float>(options.memory, problem.channels);
     std::fill_n(alphas_.data(), problem.channels, activation.alpha);
@@ -194,7 +192,7 @@ void ActivationFilter::apply(const ForwardArgs& args) {
     case ActivationClass::kInteger:
       return run_integer_linear(integer_.function(), threads(), x, y);
     case ActivationClass::kRandom:
-      return run_gumbel(run_, function_, stream_.fetch_add(1, std::memory_order_relaxed), y);
+      return run_gumbel(run_, function_, streams_.next(), y);
   }
 }
 
@@ -221,8 +219,7 @@ void ActivationFilter::apply_axes(const Batch& x_batch, const Batch& y_batch) {
   const SoftmaxTensor y = {y_batch.data, out.type, out.scaling};
   if (problem_.row->function == BNNSActivationFunctionGumbelMax) {
     const ActivationParameters& p = function_.parameters();
-    run_gumbel_max(softmax_run_, axes, p.alpha, p.beta,
-                   stream_.fetch_add(1, std::memory_order_relaxed), x, y);
+    run_gumbel_max(softmax_run_, axes, p.alpha, p.beta, streams_.next(), x, y);
   } else {
     run_softmax(softmax_run_, softmax_kind(), axes, x, y);
   }

@@ -2,13 +2,12 @@
 // Images are ImageCHW; weights have any of the four layouts of convolution weights.
 #include "layers/convolution.h"
 
-#include <atomic>
-
 #include "core/call.h"
 #include "core/filter.h"
 #include "layers/activation.h"
 #include "layers/convolution_problem.h"
 #include "ops/convolution/convolution.h"
+#include "ops/random.h"
 
 namespace bnns::impl {
 namespace {
@@ -22,8 +21,6 @@ ConvolutionProblem describe_problem(const ConvolutionDescription& c,
           .has_bias = c.has_bias,
           .activation = FusedActivation(*c.activation, parameters_of(activation))};
 }
-
-std::atomic<uint64_t> next_stream{uint64_t{3} << 30};
 
 class ConvolutionFilter final : public Filter {
  public:
@@ -44,7 +41,7 @@ class ConvolutionFilter final : public Filter {
 
   ConvolutionDescription convolution_;
   ConvolutionOp op_;
-  std::atomic<uint64_t> stream_;
+  RandomStreams streams_;
   bool use_client_pointer_;
 };
 
@@ -55,7 +52,7 @@ ConvolutionFilter::ConvolutionFilter(const FilterOptions& options,
              options),
       convolution_(convolution),
       op_(options.memory, options.threads, describe_problem(convolution, activation)),
-      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32),
+      streams_(op_.activation().is_random()),
       use_client_pointer_(options.use_client_pointer) {
   const ConvolutionOp::Parameters parameters = {
       .weights = map_weights(convolution.weights, convolution.transposed),
@@ -80,10 +77,7 @@ Text ConvolutionFilter::plan() const {
 void ConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
   const ConvolutionTensors tensors = check_forward(args, convolution_, use_client_pointer_);
-  const bool random = op_.activation().is_random();
-  // Streams of one filter are 2^32 apart from those of the next.
-  const uint64_t stream =
-      random ? stream_.fetch_add(args.batch, std::memory_order_relaxed) : uint64_t{0};
+  const uint64_t stream = op_.activation().is_random() ? streams_.next() : 0;
   op_.forward(args.batch, images(tensors.in), images(tensors.out), stream);
 }
 

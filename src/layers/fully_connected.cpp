@@ -2,8 +2,6 @@
 // row = output, column = input; input and output are taken in the order of memory.
 #include "layers/fully_connected.h"
 
-#include <atomic>
-
 #include "core/call.h"
 #include "core/filter.h"
 #include "layers/activation.h"
@@ -11,6 +9,7 @@
 #include "layers/integer_constants.h"
 #include "ops/fully_connected.h"
 #include "ops/integer_fully_connected.h"
+#include "ops/random.h"
 
 namespace bnns::impl {
 namespace {
@@ -34,7 +33,6 @@ FullyConnectedProblem describe_problem(const FullyConnectedDescription& p,
               FusedActivation(*p.activation, parameters_of(activation), activation_axes(p.out))};
 }
 
-std::atomic<uint64_t> next_stream{uint64_t{1} << 31};
 
 class FullyConnectedFilter final : public Filter {
  public:
@@ -62,7 +60,7 @@ class FullyConnectedFilter final : public Filter {
   IntegerConstants constants_;
   IntegerFullyConnected integer_ = {};
   Array<char> integer_weights_, integer_bias_;
-  std::atomic<uint64_t> stream_;
+  RandomStreams streams_;
   Range client_weights_ = {}, client_bias_ = {};  // empty where they were copied
 };
 
@@ -72,7 +70,7 @@ FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
     : Filter("a fully connected filter", options),
       problem_(problem),
       op_(options.memory, options.threads, describe_problem(problem, activation)),
-      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32) {
+      streams_(op_.activation().is_random()) {
   const FullyConnectedOp::Weights weights = {.matrix = problem.weights.view,
                                              .out_stride = problem.weights.logical_stride(0),
                                              .in_stride = problem.weights.logical_stride(1),
@@ -116,10 +114,8 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
     return run_integer_fully_connected(integer_, constants_.function(), threads(), args.batch,
                                        whole(in), whole(out));
   }
-  const bool random = op_.activation().is_random();
-  // Streams of one filter are 2^32 apart from those of the next; a call uses one per chunk.
-  const uint64_t stream =
-      random ? stream_.fetch_add(args.batch, std::memory_order_relaxed) : uint64_t{0};
+  // A call uses one stream per chunk of samples.
+  const uint64_t stream = op_.activation().is_random() ? streams_.next(args.batch) : 0;
   op_.forward(args.batch, {in.data, in.step}, {out.data, out.step}, stream);
 }
 

@@ -3,15 +3,12 @@
 // the output, for UnMax the input. The formulas are in ops/pooling/pooling.h.
 #include "layers/pooling.h"
 
-#include <atomic>
-
 #include "core/call.h"
 #include "layers/pooling_problem.h"
+#include "ops/random.h"
 
 namespace bnns::impl {
 namespace {
-
-std::atomic<uint64_t> next_stream{uint64_t{1} << 30};
 
 constexpr Name kIndices = {"indices", "idx_stride"};
 
@@ -54,7 +51,7 @@ class PoolingFilter final : public Filter, public PoolingCalls {
 
   PoolingParameters parameters_;
   PoolingOp op_;
-  std::atomic<uint64_t> stream_;
+  RandomStreams streams_;
   bool use_client_pointer_;
 };
 
@@ -62,7 +59,7 @@ PoolingFilter::PoolingFilter(const FilterOptions& options, const PoolingParamete
     : Filter("a pooling filter", options),
       parameters_(parameters),
       op_(options.memory, options.threads, parameters.problem),
-      stream_(next_stream.fetch_add(1, std::memory_order_relaxed) << 32),
+      streams_(op_.activation().is_random()),
       use_client_pointer_(options.use_client_pointer) {
   if (!parameters.has_bias) return;
   if (options.use_client_pointer) {
@@ -125,8 +122,7 @@ void PoolingFilter::apply_pooling(const PoolingForwardArgs& args) {
     call.reads(range_of(parameters_.bias.view), "bias.data");
   call.check_overlaps();
   if (un_max() && !op_.are_inside(a.batch, indices)) fail_outside();
-  const bool random = op_.activation().is_random();
-  const uint64_t stream = random ? stream_.fetch_add(1, std::memory_order_relaxed) : uint64_t{0};
+  const uint64_t stream = op_.activation().is_random() ? streams_.next() : 0;
   op_.forward(a.batch, {in.data, in.step}, {out.data, out.step}, indices, stream);
 }
 

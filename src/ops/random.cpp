@@ -124,6 +124,11 @@ float floor_to(BNNSDataType type, double v) {
 
 }  // namespace
 
+uint64_t RandomStreams::new_range() {
+  static std::atomic<uint64_t> filters{1};
+  return filters.fetch_add(1, std::memory_order_relaxed) << 32;
+}
+
 RandomNumber random_number(RandomUse use, uint64_t key, uint64_t number) {
   Numbers numbers;
   draw(philox_kernel(), use, key, number, 1, numbers);

@@ -9,6 +9,7 @@
 // and correctly rounded operations on doubles is used, without fused multiply-add.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,6 +32,24 @@ struct RandomNumber {
   uint64_t high, low;
 };
 RandomNumber random_number(RandomUse use, uint64_t key, uint64_t number);
+
+// The streams of one filter. The filters of the process that draw are numbered from 1 in the order
+// of their creation, whatever their kind; filter k owns streams k * 2^32 and following, 2^32 of
+// them. A call takes the next ones, so that no two calls of the process share a number, and a
+// program that creates and applies its filters in the same order draws the same numbers again.
+class RandomStreams {
+ public:
+  // A filter that does not draw takes no number.
+  explicit RandomStreams(bool draws) : next_(draws ? new_range() : 0) {}
+
+  // The first of `count` streams that belong to the caller. Any thread.
+  uint64_t next(uint64_t count = 1) { return next_.fetch_add(count, std::memory_order_relaxed); }
+
+ private:
+  static uint64_t new_range();
+
+  std::atomic<uint64_t> next_;
+};
 
 // Numbers [first, first + n) of a filter's stream, uniform in the open interval (0, 1).
 void random_open_units(uint64_t stream, uint64_t first, size_t n, float* out);

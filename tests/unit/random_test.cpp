@@ -274,5 +274,26 @@ TEST(Random, MemoryComesFromTheHooks) {
   EXPECT_EQ(hooks.mistakes(), 0u);
 }
 
+// Streams of filters that draw: ranges that do not meet, and calls that share none.
+TEST(Random, StreamsOfFiltersDoNotMeet) {
+  impl::RandomStreams first(true), idle(false), second(true);
+  const uint64_t begin = first.next(), next = second.next();
+  EXPECT_EQ(begin % (uint64_t{1} << 32), 0u);
+  EXPECT_EQ(next, begin + (uint64_t{1} << 32));  // a filter that does not draw takes no range
+  std::vector<std::vector<uint64_t>> drawn(4);
+  std::vector<std::thread> threads;
+  for (auto& list : drawn) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) list.push_back(first.next(3));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<uint64_t> all;
+  for (const auto& list : drawn) all.insert(list.begin(), list.end());
+  EXPECT_EQ(all.size(), 400u);
+  EXPECT_EQ(*all.begin(), begin + 1);
+  EXPECT_EQ(*all.rbegin(), begin + 1 + 3 * 399);
+}
+
 }  // namespace
 }  // namespace bnns::test

@@ -34,6 +34,11 @@ struct ActivationRow {
   float nanoseconds = 0.1f;  // rough cost of an element, to decide about threads
 };
 
+// Draws numbers at every call.
+inline bool is_random(const ActivationRow& row) {
+  return row.kind == ActivationClass::kRandom || row.function == BNNSActivationFunctionGumbelMax;
+}
+
 // nullptr for a value that is no BNNSActivationFunction.
 const ActivationRow* find_activation(BNNSActivationFunction function);
 

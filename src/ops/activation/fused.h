@@ -41,10 +41,7 @@ class FusedActivation {
   // Softmax or log-softmax.
   bool is_along_axes() const { return row().kind == ActivationClass::kAxis && !is_random(); }
   // Draws numbers: forward() needs a stream, and there is no gradient.
-  bool is_random() const {
-    return row().kind == ActivationClass::kRandom ||
-           row().function == BNNSActivationFunctionGumbelMax;
-  }
+  bool is_random() const { return impl::is_random(row()); }
   // Noise alone: what the layer computes is not needed.
   bool ignores_input() const { return row().kind == ActivationClass::kRandom; }
   bool is_integer() const { return row().kind == ActivationClass::kInteger; }
