@@ -26,7 +26,7 @@ else
   work=$(mktemp -d) || exit 2
 fi
 
-# <program>: runs it, leaves its line and what it found in $work/<target>.result; fails on a finding.
+# <program>: runs it; its line and what it found go to $work/<target>.result. Fails on a finding.
 run_target() {
   local program=$1 target=${1##*/fuzz_} result=ok status corpus=()
   local log=$work/$target.log
