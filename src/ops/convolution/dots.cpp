@@ -142,7 +142,7 @@ void ConvolutionDotPlan::add_dots(const ConvolutionContext& context, const Image
   const ConvolutionJob& job = plan_.job(0);
   const ConvolutionKernels& kernels = context.kernels;
   const RowReader &small = images.small, &large = images.large;
-  const bool is_grid = context.geometry.small_channels == 1 && job.is_grid;
+  const bool is_grid = job.choice == ConvolutionChoice::kDepthwise3x3;
   const bool large_in_place = is_grid && is_grid_source(kernels, job, large);
   if (!large_in_place)
     fill_buffer(kernels, job, large, at.n, at.c0, block.cs, at.i0, at.rows, b.large, b.row_scratch);

@@ -10,8 +10,6 @@ namespace {
 constexpr double kProductsPerNanosecond = 20;
 // A grain of several groups has at least so many products.
 constexpr size_t kGrainProducts = 100000;
-// From so many output channels on, columns are packed.
-constexpr size_t kManyChannels = 16;
 constexpr float kZero = 0;
 
 // Whether rows are complete when a grain ends.
@@ -88,13 +86,10 @@ class Runner {
                  float* work) const;
   void multiply(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
                 ConvolutionProducts& products, float* work) const;
-  // The kernel is chosen by the channels of the group, not of this grain: even the bits of a NaN
-  // are those of one kernel.
-  bool is_packed() const { return outputs_ >= kManyChannels; }
   // Whether the kernel applies the activation.
-  bool rectifies() const {
+  bool rectifies(const ConvolutionJob& job) const {
     return pass_.activation != nullptr && pass_.activation->is_rectifier() && whole_rows_ &&
-           is_packed();
+           job.choice == ConvolutionChoice::kManyOutputs;
   }
   void finish_block(const ConvolutionProducts& block) const;
   void convert_block(const ConvolutionProducts& block, size_t n, size_t channel, size_t y0) const;
@@ -204,7 +199,7 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
                                   .columns = job.x.count,
                                   .bias = pass_.bias == nullptr ? nullptr : pass_.bias + channel,
                                   .accumulate = pass_.accumulate,
-                                  .least = rectifies() ? &kZero : nullptr};
+                                  .least = rectifies(job) ? &kZero : nullptr};
   const bool direct = stores_direct(to.one, pass_.activation != nullptr) || !whole_rows_;
   if (direct) {
     products.out = to.floats() + to.offset(n, channel, y0) + job.x.first * to.one.stride[0];
@@ -237,7 +232,8 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
   const ConvolutionPlan& plan = *pass_.plan;
   const RowReader& source = pass_.source;
   const size_t n = block.n, channel = block.group * sources_, i0 = block.i0;
-  const bool many = is_packed(), is_grid = outputs_ == 1 && job.is_grid;
+  const bool many = job.choice == ConvolutionChoice::kManyOutputs;
+  const bool is_grid = job.choice == ConvolutionChoice::kDepthwise3x3;
   if (is_grid && !plan.shares() && is_grid_source(kernels, job, source))
     return kernels.grid_products(grid_of_source(job, source, n, channel, i0), products);
   if (many && !plan.shares() && products.columns >= kernels.tile && is_source_itself(job, source) &&
@@ -296,8 +292,9 @@ bool is_source_itself(const ConvolutionJob& job, const RowReader& source) {
 
 bool is_grid_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
                     const RowReader& source) {
-  return job.is_grid && source.is_direct() && source.one().stride[0] == 1 && job.y.step == 1 &&
-         job.x.step == 1 && job.x.source >= kernels.grid_columns;
+  return job.choice == ConvolutionChoice::kDepthwise3x3 && source.is_direct() &&
+         source.one().stride[0] == 1 && job.y.step == 1 && job.x.step == 1 &&
+         job.x.source >= kernels.grid_columns;
 }
 
 ConvolutionGrid grid_of_source(const ConvolutionJob& job, const RowReader& source, size_t n,

@@ -97,6 +97,34 @@ size_t rows_of_block(const ConvolutionJob& job, size_t most, size_t tile) {
   return div_up(job.y.count, div_up(job.y.count, most));
 }
 
+// From so many output channels of a group on, columns are packed.
+constexpr size_t kManyOutputs = 16;
+
+struct Choice {
+  ConvolutionChoice kernels;
+  bool (*accepts)(const ConvolutionJob& job, size_t outputs);
+};
+
+constexpr Choice kChoices[] = {
+    // 3 x 3 taps, those of a column in rows that follow each other.
+    {ConvolutionChoice::kDepthwise3x3,
+     [](const ConvolutionJob& job, size_t outputs) {
+       return outputs == 1 && job.x.taps == 3 && job.y.taps == 3 && job.y.runs() == 1 &&
+              job.y.place(1) == 1 && job.y.place(2) == 2;
+     }},
+    {ConvolutionChoice::kManyOutputs,
+     [](const ConvolutionJob&, size_t outputs) { return outputs >= kManyOutputs; }},
+    {ConvolutionChoice::kAny, [](const ConvolutionJob&, size_t) { return true; }},
+};
+
+// For a job that is laid out, by the output channels of a group rather than of a grain: all grains
+// use one kernel, so that even the bits of a NaN do not depend on the threads.
+ConvolutionChoice choose(const ConvolutionJob& job, size_t outputs) {
+  return std::find_if(std::begin(kChoices), std::end(kChoices),
+                      [&](const Choice& choice) { return choice.accepts(job, outputs); })
+      ->kernels;
+}
+
 }  // namespace
 
 ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry& g,
@@ -134,6 +162,7 @@ ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry
     job.panels = offsets * outputs * g.groups;
     if (job.y.count > 0 && job.x.count > 0) {
       lay_out(job, limits, offset_.data() + offsets);
+      job.choice = choose(job, outputs);
       jobs_[count_++] = job;
     }
     offsets += job.depth;
@@ -203,8 +232,6 @@ void ConvolutionPlan::lay_out(ConvolutionJob& job, const Limits& limits, int32_t
   buffer_ = std::max(buffer_, floats);
   source_ = std::max(source_, job.x.source);
   job.offset = offset;
-  job.is_grid = job.x.taps == 3 && job.y.taps == 3 && job.y.runs() == 1 && job.y.place(1) == 1 &&
-                job.y.place(2) == 2;
   const size_t columns = job.x.taps, taps = job.y.taps * columns;
   for_places(job.x, job.x.count,
              [&](size_t s, size_t column) { offset[s] = static_cast<int32_t>(column); });

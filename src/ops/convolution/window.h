@@ -43,6 +43,10 @@ struct WindowAxis {
   }
 };
 
+// Which kernels serve a job, chosen with its plan: the first of the list in window.cpp that accepts
+// it. Depthwise3x3: one output channel of a group, the grid kernels.
+enum class ConvolutionChoice : uint8_t { kDepthwise3x3, kManyOutputs, kAny };
+
 struct ConvolutionJob {
   WindowAxis y, x;
   size_t depth;           // channels * taps
@@ -52,8 +56,7 @@ struct ConvolutionJob {
   size_t pitch;           // of rows in the buffer
   size_t plane;           // of channels in the buffer
   size_t panels;          // where its packed weights start
-  // 3 x 3 taps, those of a column in rows that follow each other.
-  bool is_grid;
+  ConvolutionChoice choice;
 
   size_t blocks() const { return div_up(y.count, rows); }
 };
