@@ -33,7 +33,8 @@ class PoolingFilter final : public Filter, public PoolingCalls {
   void reserve(size_t batch, size_t callers) override;
   Text plan() const override {
     return Text(parameters_.name, ", ", describe(parameters_.in), " to ", describe(parameters_.out),
-                " ", parameters_.in.type->name, ", ", parameters_.activation->name);
+                " ", parameters_.in.type->name, ", ", parameters_.activation->name,
+                ", forward for ", op_.forward_choice(), ", backward for ", op_.backward_choice());
   }
 
  private:

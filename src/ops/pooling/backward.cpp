@@ -42,8 +42,8 @@ bool PoolingOp::backward(size_t batch, const Gradients& p) {
   const size_t grain = wants_db ? batch : planes_of_grain();
   const size_t grains = div_up(planes, grain);
   const size_t workers = std::min(threads_for(planes), grains);
-  const bool fills = averages_ && call.wants_dx && !wants_db && !call.accumulate &&
-                     call.dx.packed() && call.dy.direct() &&
+  const bool fills = backward_special_->average_planes != nullptr && call.wants_dx && !wants_db &&
+                     !call.accumulate && call.dx.packed() && call.dy.direct() &&
                      (problem_.activation.is_identity() || call.out.direct());
   const Sizes sizes = backward_sizes(call.dx.direct());
   prepare(*scratch, sizes, workers);
@@ -119,10 +119,11 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
     }
     if (offsets == nullptr || !encode(found, call.origins, offsets))
       return scatter(call, plane, g, work, found, true);
-    return spread_max(offsets, g, call.dx.at(plane));
   }
-  if (call.ranges[plane] == PoolingIndexRange::kWindow)
-    return spread_max(offsets, g, call.dx.at(plane));
+  if (indices.data == nullptr || call.ranges[plane] == PoolingIndexRange::kWindow) {
+    const Plane dx = call.dx.at(plane);
+    return backward_special_->max(axes(), offsets, {g.data, g.row}, {dx.data, dx.row});
+  }
   const bool in_strips = call.ranges[plane] == PoolingIndexRange::kStrip;
   const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
   if (window_view().stride[0] != 1) {
@@ -135,13 +136,6 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
     const auto* from = static_cast<const uint32_t*>(indices.data) + offset;
     scatter(call, plane, g, work, PoolingPlane<const uint32_t>{from, row}, in_strips);
   }
-}
-
-void PoolingOp::spread_max(const uint16_t* offsets, const Plane& g, const Plane& dx) const {
-  const PlaneAxes axes = {.x = problem_.x, .y = problem_.y};
-  const PoolingPlane<const float> from = {g.data, g.row};
-  if (windows_2x2_) return offset_kernels_->spread_2x2(offsets, from, axes, {dx.data, dx.row});
-  offset_3x3_->spread(axes, offsets, from, {dx.data, dx.row});
 }
 
 // dx[index] += g. Rows of cells are cleared just before the windows that reach them: the clearing
@@ -251,8 +245,8 @@ void PoolingOp::spread_planes(const BackwardCall& call, size_t first, size_t end
       problem_.activation.multiply_by_slope(y, dy, {g, 1}, count, 1);
       dy = {g, 1};
     }
-    backward_kernels_->spread_planes(dy.data, dy.step, divisor_of_plane(), problem_.cells(), count,
-                                     call.dx.at(plane).data, call.dx.channel());
+    backward_special_->average_planes(dy.data, dy.step, divisor_of_plane(), problem_.cells(), count,
+                                      call.dx.at(plane).data, call.dx.channel());
   }
 }
 
@@ -260,11 +254,11 @@ void PoolingOp::sum_backward(const BackwardCall& call, size_t plane, const Plane
                              const Work& work) const {
   const size_t width = problem_.x.cells;
   const bool norm = problem_.kind == PoolingKind::kL2Norm;
-  if (windows_3x3_ && !norm && call.dx.direct()) {
+  if (backward_special_->average != nullptr && call.dx.direct()) {
     const Plane dx = call.dx.at(plane);
-    return backward_3x3_->average({.x = problem_.x, .y = problem_.y},
-                                  problem_.kind == PoolingKind::kAverage, {g.data, g.row},
-                                  work.divisor, call.accumulate, {dx.data, dx.row});
+    return backward_special_->average(axes(), problem_.kind == PoolingKind::kAverage,
+                                      {g.data, g.row}, work.divisor, call.accumulate,
+                                      {dx.data, dx.row});
   }
   Plane x = {};
   if (norm) x = call.in.read(*run_.convert, plane, work.x);
@@ -314,7 +308,8 @@ void PoolingOp::reserve(size_t batch, size_t callers) {
     if (!problem_.in.is_float()) return;  // others have no gradient
     prepare(s, backward, threads_);
     if (problem_.kind == PoolingKind::kMax)
-      prepare_offsets(s, checked_mul(batch, problem_.channels, "working memory"), has_offsets_);
+      prepare_offsets(s, checked_mul(batch, problem_.channels, "working memory"),
+                      backward_special_->max != nullptr);
   });
 }
 

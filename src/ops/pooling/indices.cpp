@@ -23,17 +23,6 @@ size_t PoolingOp::index_offset(const PoolingIndices& indices, size_t plane, size
          row * view.stride[1];
 }
 
-// Rows [first, first + count) of a plane's maxima with their indices written where they belong, if
-// there is a kernel for that.
-bool PoolingOp::max_rows_64(const PoolingIndices& indices, size_t plane, const Plane& x,
-                            size_t first, size_t count, float bias, const Plane& y) const {
-  const View& view = window_view();
-  if (!windows_3x3_ || view.stride[0] != 1 || indices.type != BNNSDataTypeUInt64) return false;
-  auto* index = static_cast<uint64_t*>(indices.data) + index_offset(indices, plane, first);
-  return kernels_3x3_->max_64({.x = problem_.x, .y = problem_.y}, first, count, {x.data, x.row},
-                              bias, {y.data + first * y.row, y.row}, {index, view.stride[1]});
-}
-
 // Rows [first, first + count) of a plane's windows, from packed rows.
 void PoolingOp::write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
                             const int32_t* from) const {
@@ -168,7 +157,8 @@ PoolingIndexRange PoolingOp::range_of(const BackwardCall& call, size_t plane) co
 
 void PoolingOp::use_offsets(Scratch& scratch, size_t planes, BackwardCall& call) const {
   const bool in_lines = call.indices.data == nullptr || window_view().stride[0] == 1;
-  const bool offsets = has_offsets_ && in_lines && !call.accumulate && call.dx.direct();
+  const bool offsets =
+      backward_special_->max != nullptr && in_lines && !call.accumulate && call.dx.direct();
   prepare_offsets(scratch, planes, offsets);
   call.ranges = scratch.ranges.data();
   if (!offsets) return;

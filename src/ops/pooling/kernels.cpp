@@ -20,15 +20,7 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // ---- Maximum ----
 
-// A value replaces the best of those before it if it is larger, or the first NaN.
-template <bool kCells>
-HWY_INLINE void TakeLater(V v, VI cell, V& best, VI& best_cell) {
-  const auto keep = hn::Or(hn::Ge(best, v), hn::IsNaN(best));
-  best = hn::IfThenElse(keep, best, v);
-  if constexpr (kCells) best_cell = hn::IfThenElse(hn::RebindMask(DI(), keep), best_cell, cell);
-}
-
-// The same for values in any order: the smaller cell decides between equals.
+// As TakeLater for values in any order: the smaller cell decides between equals.
 template <bool kNan>
 HWY_INLINE void TakeAny(V v, VI cell, V& best, VI& best_cell) {
   const D d;
@@ -133,63 +125,6 @@ void MaxWindows(const float* columns, const int32_t* cells, const PoolingTaps& t
   by(columns, cells, taps, n, nan, bias, y, index);
 }
 
-template <bool kCells>
-HWY_INLINE void Max2x2At(const float* top, const float* bottom, VI cell, VI cell_step, V bias,
-                         float* y, int32_t* index) {
-  const D d;
-  const DI di;
-  const VI one = hn::Set(di, 1);
-  V v[4];
-  hn::LoadInterleaved2(d, top, v[0], v[1]);
-  hn::LoadInterleaved2(d, bottom, v[2], v[3]);
-  V best = v[0];
-  VI best_cell = cell;
-  TakeLater<kCells>(v[1], hn::Add(cell, one), best, best_cell);
-  cell = hn::Add(cell, cell_step);
-  TakeLater<kCells>(v[2], cell, best, best_cell);
-  TakeLater<kCells>(v[3], hn::Add(cell, one), best, best_cell);
-  hn::StoreU(hn::Add(best, bias), d, y);
-  if constexpr (kCells) hn::StoreU(best_cell, di, index);
-}
-
-template <bool kCells>
-void Max2x2By(const float* top, const float* bottom, size_t n, int32_t first_cell,
-              int32_t cell_step, float bias, float* y, int32_t* index) {
-  const D d;
-  const DI di;
-  constexpr size_t kMax = hn::MaxLanes(d);
-  const size_t lanes = hn::Lanes(d);
-  const V added = hn::Set(d, bias);
-  const VI step = hn::Set(di, cell_step);
-  const VI twice = hn::Add(hn::Iota(di, 0), hn::Iota(di, 0));
-  const auto cell = [&](size_t i) HWY_ATTR {
-    return hn::Add(twice, hn::Set(di, first_cell + 2 * static_cast<int32_t>(i)));
-  };
-  if (n < lanes) {
-    HWY_ALIGN float rows[2][2 * kMax] = {}, tail[kMax];
-    HWY_ALIGN int32_t index_tail[kMax];
-    std::memcpy(rows[0], top, 2 * n * sizeof(float));
-    std::memcpy(rows[1], bottom, 2 * n * sizeof(float));
-    Max2x2At<kCells>(rows[0], rows[1], cell(0), step, added, tail, index_tail);
-    std::memcpy(y, tail, n * sizeof(float));
-    if constexpr (kCells) std::memcpy(index, index_tail, n * sizeof(int32_t));
-    return;
-  }
-  for (size_t i = 0; i < n; i += lanes) {
-    const size_t at = HWY_MIN(i, n - lanes);
-    Max2x2At<kCells>(top + 2 * at, bottom + 2 * at, cell(at), step, added, y + at, index + at);
-  }
-}
-
-void Max2x2(const float* top, const float* bottom, size_t n, int32_t first_cell, int32_t cell_step,
-            float bias, float* y, int32_t* index) {
-  if (index != nullptr)
-    return Max2x2By<true>(top, bottom, n, first_cell, cell_step, bias, y, index);
-  // Never written; an address for the arithmetic.
-  int32_t none;
-  Max2x2By<false>(top, bottom, n, first_cell, cell_step, bias, y, &none);
-}
-
 // ---- Sums ----
 
 // kRows 0: any number of rows.
@@ -275,30 +210,11 @@ void SumWindows(const float* columns, const PoolingTaps& taps, size_t n, const f
   by(columns, taps, n, divisor, factor, bias, y);
 }
 
-void AveragePlanes(const float* x, size_t x_step, size_t n, size_t count, float divisor,
-                   const float* bias, float* y, size_t y_step) {
-  const D d;
-  const size_t lanes = hn::Lanes(d);
-  for (size_t k = 0; k < count; ++k, x += x_step) {
-    V sums[2] = {hn::Zero(d), hn::Zero(d)};
-    size_t i = 0;
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      sums[0] = hn::Add(sums[0], hn::LoadU(d, x + i));
-      sums[1] = hn::Add(sums[1], hn::LoadU(d, x + i + lanes));
-    }
-    for (; i < n; i += lanes) sums[0] = hn::Add(sums[0], LoadFirst(d, x + i, n - i));
-    const float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1])));
-    y[k * y_step] = (bias == nullptr ? 0 : bias[k]) + sum / divisor;
-  }
-}
-
 const PoolingKernels* PoolingTable() {
   static constexpr PoolingKernels kTable = {.max_columns = MaxColumns,
                                             .max_windows = MaxWindows,
-                                            .max_2x2 = Max2x2,
                                             .sum_columns = SumColumns,
-                                            .sum_windows = SumWindows,
-                                            .average_planes = AveragePlanes};
+                                            .sum_windows = SumWindows};
   return &kTable;
 }
 

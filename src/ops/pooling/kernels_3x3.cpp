@@ -1,15 +1,15 @@
-// The forward kernels of kernels.h for windows of 3 cells at a stride of 2. A vector of cells holds
-// half as many windows; each has its first tap, and what is found for it, in an even lane:
+// Maximum and average of windows of 3 x 3 at a stride of 2. A vector of cells holds half as many
+// windows; each has its first tap, and what is found for it, in an even lane:
 //   left  = cells c, c + 1, ...     mid = cells c + 1, c + 2, ...     right = mid's odd lanes
 // with c the first window's cell. The odd lanes go to waste, but nothing is rearranged before the
-// results are stored; indices of 64 bits not even then. Columns of windows are walked downwards,
-// so that the row of cells that two windows share stays in registers.
+// results are stored. Columns of windows are walked downwards, so that the row of cells that two
+// windows share stays in registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_3x3.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include "ops/pooling/kernels.h"
+#include "ops/pooling/special.h"
 #include "ops/pooling/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,15 +17,10 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 #if HWY_TARGET == HWY_SCALAR
 
-template <class T>
-bool Max3x3(const PlaneAxes&, size_t, size_t, const PoolingPlane<const float>&, float,
-            const PoolingPlane<float>&, const PoolingPlane<T>&) {
-  return false;
-}
-
-bool Average3x3(const PlaneAxes&, bool, size_t, size_t, const PoolingPlane<const float>&,
-                const float*, float, const PoolingPlane<float>&) {
-  return false;
+const PoolingForwardSpecial* Pooling3x3Table() {
+  static constexpr PoolingForwardSpecial kTable = {
+      .takes = [](const PoolingAxis&) { return false; }};
+  return &kTable;
 }
 
 #else
@@ -33,7 +28,6 @@ bool Average3x3(const PlaneAxes&, bool, size_t, size_t, const PoolingPlane<const
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<D>;
-using DW = hn::Repartition<uint64_t, D>;  // a lane per window
 using DH = hn::Half<D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
@@ -83,13 +77,21 @@ HWY_INLINE void LoadTaps(Place<kVectors, kFirst, kLast>, const float* from, V fi
   }
 }
 
+// Whether the last window ends behind the row of cells.
+HWY_INLINE bool HangsOver(const PoolingAxis& axis) {
+  return 2 * axis.windows + 1 > axis.pad + axis.cells;
+}
+
+bool FillVectors(const PoolingAxis& axis) {
+  return axis.windows >= hn::Lanes(D()) / 2 + HangsOver(axis);
+}
+
 // columns(i, place) for all windows of a row, from window i on; the last vector overlaps the one
-// before it. False if there are too few.
+// before it.
 template <class Columns>
-HWY_INLINE bool ForColumns(const PoolingAxis& axis, const Columns& columns) {
+HWY_INLINE void ForColumns(const PoolingAxis& axis, const Columns& columns) {
   const size_t n = axis.windows, step = hn::Lanes(D()) / 2;
-  const bool hangs_over = 2 * n + 1 > axis.pad + axis.cells;
-  if (n < step + hangs_over) return false;
+  const bool hangs_over = HangsOver(axis);
   size_t i = 0;
   if (axis.pad == 1) {
     columns(i, Place<1, true, false>());
@@ -104,7 +106,6 @@ HWY_INLINE bool ForColumns(const PoolingAxis& axis, const Columns& columns) {
       columns(at, Place<1, false, false>());
     }
   }
-  return true;
 }
 
 // The values of one or two vectors of windows, without gaps.
@@ -154,17 +155,8 @@ struct Columns {
 
 // ---- Maximum ----
 
-HWY_INLINE void StoreIndex(VI index, uint64_t* to) {
-  const DW dw;
-  hn::StoreU(hn::And(hn::BitCast(dw, index), hn::Set(dw, 0xffffffffu)), dw, to);
-}
-HWY_INLINE void StoreIndex(VI index, uint32_t* to) {
-  const hn::RebindToUnsigned<DH> half;
-  hn::StoreU(EvenLanes(half, hn::BitCast(hn::RebindToUnsigned<D>(), index)), half, to);
-}
-
 // The first largest of the taps, and how many cells it is before the first one: a negative number.
-template <bool kIndex, class T>
+template <bool kIndex>
 struct Max {
   struct Pooled {
     V best;
@@ -176,7 +168,7 @@ struct Max {
   VI cells;        // of the windows to be stored
   V bias;
   PoolingPlane<float> y;
-  PoolingPlane<T> index;
+  PoolingPlane<int32_t> index;
   V seen;  // the sum of all taps but the first ones in the rows: NaN is overlooked, but stays here
 
   HWY_INLINE void Begin(size_t i) {
@@ -213,13 +205,15 @@ struct Max {
   template <size_t kVectors>
   HWY_INLINE void Store(const Pooled (&pooled)[kVectors], size_t r, size_t i, size_t) {
     const DI di;
+    const hn::Half<DI> half;
     const size_t lanes = hn::Lanes(di);
     V best[kVectors];
     for (size_t k = 0; k < kVectors; ++k) {
       best[k] = hn::Add(pooled[k].best, bias);
       if constexpr (!kIndex) continue;
       const VI from = hn::Add(cells, hn::Set(di, static_cast<int32_t>(k * lanes)));
-      StoreIndex(hn::Sub(from, pooled[k].before), index.data + r * index.row + i + k * lanes / 2);
+      hn::StoreU(EvenLanes(half, hn::Sub(from, pooled[k].before)), half,
+                 index.data + r * index.row + i + k * lanes / 2);
     }
     cells = hn::Add(cells, hn::Set(di, static_cast<int32_t>(2 * width)));
     const auto packed = Packed(best);
@@ -227,32 +221,30 @@ struct Max {
   }
 };
 
-template <bool kIndex, class T>
-bool Max3x3By(const PlaneAxes& axes, size_t first, size_t count, const PoolingPlane<const float>& x,
-              float bias, const PoolingPlane<float>& y, const PoolingPlane<T>& index) {
+template <bool kIndex>
+bool Max3x3By(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
   const D d;
+  const PlaneAxes& axes = call.axes;
+  const size_t first = call.first;
   const auto width = static_cast<int32_t>(axes.x.cells), pad_x = static_cast<int32_t>(axes.x.pad);
   const int32_t row = static_cast<int32_t>(2 * first) - static_cast<int32_t>(axes.y.pad);
-  Max<kIndex, T> max = {static_cast<uint32_t>(width),
-                        row * width - pad_x,
-                        hn::Zero(DI()),
-                        hn::Set(d, bias),
-                        y,
-                        index,
-                        hn::Zero(d)};
+  Max<kIndex> max = {static_cast<uint32_t>(width),
+                     row * width - pad_x,
+                     hn::Zero(DI()),
+                     hn::Set(d, call.bias),
+                     call.y,
+                     index,
+                     hn::Zero(d)};
   // The first column where no window begins before it.
-  const size_t end = HWY_MIN(2 * (first + count) + 1 - axes.y.pad, axes.y.cells);
+  const size_t end = HWY_MIN(2 * (first + call.count) + 1 - axes.y.pad, axes.y.cells);
   for (size_t j = 2 * first - (first != 0 ? axes.y.pad : 0); pad_x == 0 && j < end; ++j)
-    max.seen = hn::Add(max.seen, hn::Set(d, x.data[j * x.row]));
-  const bool done = ForColumns(axes.x, Columns<Max<kIndex, T> >{axes, first, count, x, max});
-  return done && hn::AllFalse(d, hn::IsNaN(max.seen));
+    max.seen = hn::Add(max.seen, hn::Set(d, call.x.data[j * call.x.row]));
+  ForColumns(axes.x, Columns<Max<kIndex> >{axes, first, call.count, call.x, max});
+  return hn::AllFalse(d, hn::IsNaN(max.seen));
 }
 
-template <class T>
-bool Max3x3(const PlaneAxes& axes, size_t first, size_t count, const PoolingPlane<const float>& x,
-            float bias, const PoolingPlane<float>& y, const PoolingPlane<T>& index) {
-  return (index.data != nullptr ? Max3x3By<true, T> : Max3x3By<false, T>)(axes, first, count, x,
-                                                                          bias, y, index);
+bool Max3x3(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
+  return (index.data != nullptr ? Max3x3By<true> : Max3x3By<false>)(call, index);
 }
 
 // ---- Average ----
@@ -288,20 +280,18 @@ struct Average {
   }
 };
 
-bool Average3x3(const PlaneAxes& axes, bool whole, size_t first, size_t count,
-                const PoolingPlane<const float>& x, const float* divisor, float bias,
-                const PoolingPlane<float>& y) {
-  Average average = {whole, divisor, bias, y};
-  return ForColumns(axes.x, Columns<Average>{axes, first, count, x, average});
+void Average3x3(const PoolingRowsCall& call, bool whole, const float* divisor) {
+  Average average = {whole, divisor, call.bias, call.y};
+  ForColumns(call.axes.x, Columns<Average>{call.axes, call.first, call.count, call.x, average});
+}
+
+const PoolingForwardSpecial* Pooling3x3Table() {
+  static constexpr PoolingForwardSpecial kTable = {
+      .takes = FillVectors, .max = Max3x3, .average = Average3x3};
+  return &kTable;
 }
 
 #endif
-
-const Pooling3x3Kernels* Pooling3x3Table() {
-  static constexpr Pooling3x3Kernels kTable = {
-      .max_32 = Max3x3<uint32_t>, .max_64 = Max3x3<uint64_t>, .average = Average3x3};
-  return &kTable;
-}
 
 }  // namespace
 }  // namespace bnns::impl::HWY_NAMESPACE
@@ -313,7 +303,7 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::impl {
 
 HWY_EXPORT(Pooling3x3Table);
-const Pooling3x3Kernels* pooling_3x3_kernels() {
+const PoolingForwardSpecial* pooling_3x3() {
   return pick(HWY_DISPATCH_TABLE(Pooling3x3Table))();
 }
 

@@ -62,18 +62,6 @@ void SpreadRow(const float* padded, const PoolingTaps& taps, size_t pad, size_t 
     hn::StoreU(SumReaching<1>(q + i, taps.count, taps.dilation, pad, 0, 1), d, row + i);
 }
 
-void SpreadPlanes(const float* g, size_t g_step, float divisor, size_t n, size_t count, float* dx,
-                  size_t dx_step) {
-  const D d;
-  for (size_t k = 0; k < count; ++k, dx += dx_step) {
-    const V share = hn::Set(d, g[k * g_step] / divisor);
-    ForVectors(
-        d, n, [&](size_t i, size_t m) HWY_ATTR __attribute__((always_inline)) {
-          StoreFirst(d, share, m, dx + i);
-        });
-  }
-}
-
 // The rows are readable for a vector behind their end; factor and dx are not. kRows 0: any number.
 template <bool kFactor, bool kAccumulate, size_t kRows>
 void AddRowsOf(const PoolingRows& rows, size_t n, const float* factor, float* dx) {
@@ -128,7 +116,6 @@ void Widen(const int32_t* index, size_t n, uint64_t* to) {
 const PoolingBackwardKernels* PoolingBackwardTable() {
   static constexpr PoolingBackwardKernels kTable = {.divide = Divide,
                                                     .spread_row = SpreadRow,
-                                                    .spread_planes = SpreadPlanes,
                                                     .add_rows = AddRows,
                                                     .all_below_32 = AllBelow<uint32_t>,
                                                     .all_below_64 = AllBelow<uint64_t>,

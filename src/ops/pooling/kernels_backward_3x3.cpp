@@ -1,5 +1,5 @@
-// The backward kernels of kernels.h for windows of 3 cells at a stride of 2. Counted from the
-// padding, a window has its middle at an odd cell of its own and shares the even ones beside it:
+// The gradient of the average of windows of 3 x 3 at a stride of 2. Counted from the padding, a
+// window has its middle at an odd cell of its own and shares the even ones beside it:
 //   odd cell: its window        even cell: the window that ends there, and the one that begins
 // The same holds for rows. Columns are walked downwards, two rows of cells for each row of windows,
 // so that what windows give to the row they share stays in registers, and each cell is written
@@ -10,7 +10,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include "ops/pooling/kernels.h"
+#include "ops/pooling/special.h"
 #include "ops/pooling/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -179,8 +179,8 @@ void SpreadAverage(const PlaneAxes& axes, bool whole, const PoolingPlane<const f
   (axes.x.pad == 0 ? SpreadAverageBy<0, false> : SpreadAverageBy<1, false>)(call);
 }
 
-const Pooling3x3BackwardKernels* Pooling3x3BackwardTable() {
-  static constexpr Pooling3x3BackwardKernels kTable = {.average = SpreadAverage};
+const PoolingBackwardSpecial* Average3x3BackwardTable() {
+  static constexpr PoolingBackwardSpecial kTable = {.average = SpreadAverage};
   return &kTable;
 }
 
@@ -193,9 +193,9 @@ HWY_AFTER_NAMESPACE();
 
 namespace bnns::impl {
 
-HWY_EXPORT(Pooling3x3BackwardTable);
-const Pooling3x3BackwardKernels* pooling_3x3_backward_kernels() {
-  return pick(HWY_DISPATCH_TABLE(Pooling3x3BackwardTable))();
+HWY_EXPORT(Average3x3BackwardTable);
+const PoolingBackwardSpecial* pooling_3x3_average_backward() {
+  return pick(HWY_DISPATCH_TABLE(Average3x3BackwardTable))();
 }
 
 }  // namespace bnns::impl

@@ -1,13 +1,10 @@
-// Offsets of kernels.h: the client's indices in two bytes, found as they are checked; and the
-// gradients of 2 x 2 windows made from them. With offsets, each cell of a plane is written once,
-// and without a branch: what goes to a tap of the windows is their gradient where the offset is
-// that of the tap, else 0.
+// Offsets of special.h: the client's indices in two bytes, found as they are checked.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_offsets.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include "ops/pooling/kernels.h"
+#include "ops/pooling/special.h"
 #include "ops/pooling/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,8 +15,6 @@ using D = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
-
-// ---- Indices ----
 
 // With d the distance from the first cell of the window, d - row * width is smallest for the row of
 // the index, where it is the column: for others it is larger, or negative, which is larger still.
@@ -71,8 +66,8 @@ HWY_INLINE VI LoadIndex(const uint32_t* from, hn::Vec<hn::RebindToUnsigned<D> >&
   return hn::BitCast(DI(), index);
 }
 
-// Two vectors in half the bits, larger and smaller values being the largest and the smallest ones.
-// A target narrows them by blocks of 128 bits, one of each in turn: that order is undone.
+// Narrows two int32 vectors to 16 bits, saturating. Targets narrow blocks of 128 bits, taking one
+// of each vector in turn; the lookup restores the order.
 HWY_INLINE hn::Vec<D16> Narrow(VI a, VI b) {
   const hn::Repartition<int16_t, D> d16;
   const hn::Repartition<uint64_t, D> pieces;
@@ -132,86 +127,9 @@ bool Encode(const T* index, const PoolingOrigins& origins, size_t n, const Pooli
   return by(index, origins, n, reach.width, offsets);
 }
 
-// ---- 2 x 2 ----
-
-// A vector of windows in two rows of cells.
-HWY_INLINE void Spread2x2At(const uint16_t* offsets, const float* g, VI width, float* top,
-                            float* bottom) {
-  const D d;
-  const DI di;
-  const VI offset = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint16_t, DI>(), offsets));
-  // Never -0, as what is added to a cell that was cleared.
-  const V value = hn::Add(hn::Zero(d), hn::LoadU(d, g));
-  const auto take = [&](VI tap) HWY_ATTR __attribute__((always_inline)) {
-    return hn::And(value, hn::BitCast(d, hn::VecFromMask(di, hn::Eq(offset, tap))));
-  };
-  const VI one = hn::Set(di, 1);
-  hn::StoreInterleaved2(take(hn::Zero(di)), take(one), d, top);
-  hn::StoreInterleaved2(take(width), take(hn::Add(width, one)), d, bottom);
-}
-
-void SpreadFew2x2(const uint16_t* offsets, const float* g, size_t n, VI width, float* top,
-                  float* bottom) {
-  constexpr size_t kMax = hn::MaxLanes(DI());
-  HWY_ALIGN uint16_t offset_tail[kMax] = {};
-  HWY_ALIGN float g_tail[kMax] = {}, rows[2][2 * kMax];
-  std::copy_n(offsets, n, offset_tail);
-  std::copy_n(g, n, g_tail);
-  Spread2x2At(offset_tail, g_tail, width, rows[0], rows[1]);
-  std::copy_n(rows[0], 2 * n, top);
-  std::copy_n(rows[1], 2 * n, bottom);
-}
-
-// Some vectors of windows of all rows, the last one from window `last` on.
-template <size_t kVectors>
-void Spread2x2Strip(const uint16_t* offsets, const PoolingPlane<const float>& g,
-                    const PlaneAxes& axes, size_t last, const PoolingPlane<float>& dx) {
-  const size_t lanes = hn::Lanes(D()), n = axes.x.windows, g_row = g.row, row = dx.row;
-  const VI width = hn::Set(DI(), static_cast<int32_t>(axes.x.cells));
-  const float* from = g.data;
-  float* to = dx.data;
-  const auto at = [&](size_t v) HWY_ATTR __attribute__((always_inline)) {
-    const size_t i = v + 1 == kVectors ? last : v * lanes;
-    Spread2x2At(offsets + i, from + i, width, to + 2 * i, to + row + 2 * i);
-  };
-  for (size_t j = axes.y.windows; j > 0; --j) {
-    at(0);
-    if constexpr (kVectors > 1) at(1);
-    if constexpr (kVectors > 2) at(2);
-    if constexpr (kVectors > 3) at(3);
-    offsets += n;
-    from += g_row;
-    to += 2 * row;
-  }
-}
-
-// Each cell is in one window at most: everything is written once.
-void Spread2x2(const uint16_t* offsets, const PoolingPlane<const float>& g, const PlaneAxes& axes,
-               const PoolingPlane<float>& dx) {
-  const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
-  const size_t lanes = hn::Lanes(D());
-  for (size_t j = 0; j < height && n < lanes; ++j) {
-    float* top = dx.data + 2 * j * dx.row;
-    SpreadFew2x2(offsets + j * n, g.data + j * g.row, n, hn::Set(DI(), static_cast<int32_t>(width)),
-                 top, top + dx.row);
-  }
-  for (size_t i = 0; i < n && n >= lanes; i += 4 * lanes) {
-    const size_t first = HWY_MIN(i, n - lanes), size = HWY_MIN(n - first, 4 * lanes);
-    const auto by = size > 3 * lanes   ? Spread2x2Strip<4>
-                    : size > 2 * lanes ? Spread2x2Strip<3>
-                    : size > lanes     ? Spread2x2Strip<2>
-                                       : Spread2x2Strip<1>;
-    by(offsets + first, {g.data + first, g.row}, axes, size - lanes, {dx.data + 2 * first, dx.row});
-  }
-  for (size_t j = 2 * n < width ? 0 : 2 * height; j < axes.y.cells; ++j) {
-    const size_t begin = j < 2 * height ? 2 * n : 0;
-    std::memset(dx.data + j * dx.row + begin, 0, (width - begin) * sizeof(float));
-  }
-}
-
 const PoolingOffsetKernels* PoolingOffsetTable() {
-  static constexpr PoolingOffsetKernels kTable = {
-      .encode_32 = Encode<uint32_t>, .encode_64 = Encode<uint64_t>, .spread_2x2 = Spread2x2};
+  static constexpr PoolingOffsetKernels kTable = {.encode_32 = Encode<uint32_t>,
+                                                  .encode_64 = Encode<uint64_t>};
   return &kTable;
 }
 

@@ -1,5 +1,5 @@
 // Gradients of the maxima of windows of 3 x 3 at a stride of 2, made from offsets as in
-// kernels_offsets.cpp. Counted from the padding, a window has its middle at an odd cell of its own
+// kernels_2x2.cpp. Counted from the padding, a window has its middle at an odd cell of its own
 // and shares the even ones beside it:
 //   odd cell: its window        even cell: the window that ends there, and the one that begins
 // The same holds for rows: what windows give to the row they share with those below is kept until
@@ -9,7 +9,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include "ops/pooling/kernels.h"
+#include "ops/pooling/special.h"
 #include "ops/pooling/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -154,42 +154,36 @@ struct MaxRowCopy {
 // Pairs [first, first + pairs).
 template <size_t kPad>
 void SpreadMaxStrip(const MaxCall& call, size_t first, size_t pairs) {
-  constexpr size_t kMax = hn::MaxLanes(D());
   const D d;
   const PoolingAxis& y = call.axes.y;
   const size_t lanes = hn::Lanes(d), n = call.axes.x.windows, height = y.windows;
   const size_t row = call.dx.row, vectors = div_up(pairs, lanes);
-  const bool few = pairs < lanes;
   MaxStrip strip;
   strip.width = call.axes.x.cells;
-  strip.last = few ? 0 : pairs - lanes;
-  if (kPad == 1 && first + pairs == n) strip.alone[HWY_MIN(pairs, lanes) - 1] = -1;
+  strip.last = pairs - lanes;
+  if (kPad == 1 && first + pairs == n) strip.alone[lanes - 1] = -1;
   if (kPad == 0 && first == 0) strip.alone[0] = -1;
   MaxRowCopy copy;
-  HWY_ALIGN float cells[2][2 * kMax];
   float* to = call.dx.data + 2 * first;  // the row of cells above the middles
   if (y.pad == 1) to -= row;
   for (size_t j = 0, count; j < height; j += count, to += 2 * count * row) {
     // Beside the end of a row is another row, which may be read, but for one.
     const size_t edge = kPad == 1 ? height - 1 : 0;
-    const bool copied = few || call.g.row != n || j == edge, top = 2 * j >= y.pad;
+    const bool copied = call.g.row != n || j == edge, top = 2 * j >= y.pad;
     count = copied || j == 0 ? 1 : (edge == 0 ? height : edge) - j;
     MaxRows rows = {.count = count,
                     .offsets = {call.offsets + j * n + first, n},
                     .g = {call.g.data + j * call.g.row + first, call.g.row},
-                    .cells = {few ? cells[1] : to + row, few ? 2 * kMax : row}};
+                    .cells = {to + row, row}};
     if (copied) copy.Take(rows, first, HWY_MIN(pairs + kPad, n - first));
     (top ? SpreadMaxBy<kPad, true> : SpreadMaxBy<kPad, false>)(vectors, rows, strip);
-    if (few && top) std::copy_n(cells[0], 2 * pairs, to);
-    if (few) std::copy_n(cells[1], 2 * pairs, to + row);
   }
   if (2 * height - y.pad >= y.cells) return;
   for (size_t v = 0; v < vectors; ++v) {
-    float* at = few ? cells[0] : to + 2 * (v + 1 == vectors ? strip.last : v * lanes);
+    float* at = to + 2 * (v + 1 == vectors ? strip.last : v * lanes);
     StorePairs<kPad>(hn::Load(d, strip.middle + v * lanes), hn::Load(d, strip.between + v * lanes),
                      at);
   }
-  if (few) std::copy_n(cells[0], 2 * pairs, to);
 }
 
 template <size_t kPad>
@@ -198,8 +192,8 @@ void SpreadMaxOf(const MaxCall& call) {
   const size_t lanes = hn::Lanes(D()), n = axes.x.windows, pairs = WholePairs(axes.x);
   const size_t most = MaxStrip::kVectors * lanes;
   for (size_t i = 0; i < pairs; i += most) {
-    // A strip that is not the only one has a vector at least.
-    const size_t first = i == 0 ? 0 : HWY_MIN(i, pairs - lanes);
+    // The last strip is moved back so that it fills a vector at least.
+    const size_t first = HWY_MIN(i, pairs - lanes);
     SpreadMaxStrip<kPad>(call, first, HWY_MIN(most, pairs - first));
   }
   ClearBehindPairs(axes, call.dx);
@@ -219,8 +213,12 @@ void SpreadMax(const PlaneAxes& axes, const uint16_t* offsets, const PoolingPlan
   (axes.x.pad == 0 ? SpreadMaxOf<0> : SpreadMaxOf<1>)({axes, offsets, g, dx});
 }
 
-const Pooling3x3OffsetKernels* Pooling3x3OffsetTable() {
-  static constexpr Pooling3x3OffsetKernels kTable = {.spread = SpreadMax};
+bool FillVectors(const PoolingAxis& x) {
+  return WholePairs(x) >= hn::Lanes(D());
+}
+
+const PoolingBackwardSpecial* Max3x3BackwardTable() {
+  static constexpr PoolingBackwardSpecial kTable = {.takes = FillVectors, .max = SpreadMax};
   return &kTable;
 }
 
@@ -233,9 +231,9 @@ HWY_AFTER_NAMESPACE();
 
 namespace bnns::impl {
 
-HWY_EXPORT(Pooling3x3OffsetTable);
-const Pooling3x3OffsetKernels* pooling_3x3_offset_kernels() {
-  return pick(HWY_DISPATCH_TABLE(Pooling3x3OffsetTable))();
+HWY_EXPORT(Max3x3BackwardTable);
+const PoolingBackwardSpecial* pooling_3x3_max_backward() {
+  return pick(HWY_DISPATCH_TABLE(Max3x3BackwardTable))();
 }
 
 }  // namespace bnns::impl

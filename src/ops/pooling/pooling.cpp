@@ -15,8 +15,6 @@ constexpr size_t kMostLanes = 16;
 // loads that span two stores in flight wait for both.
 constexpr size_t kMostRows = 16;
 constexpr size_t kColumns = 16384;
-// Cells of a plane that are added up plainly: few enough for an accurate sum.
-constexpr size_t kSmallPlane = 1024;
 // Cells of a grain: some microseconds of work.
 constexpr size_t kGrain = 65536;
 
@@ -29,7 +27,15 @@ bool may_have_empty(const PoolingAxis& axis) {
 }  // namespace
 
 PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem& problem)
-    : memory_(memory), threads_(threads), problem_(problem), run_(threads), scratch_(memory) {
+    : memory_(memory),
+      threads_(threads),
+      problem_(problem),
+      forward_choice_(choose_pooling_forward(problem)),
+      backward_choice_(choose_pooling_backward(problem)),
+      forward_special_(forward_choice_.special()),
+      backward_special_(backward_choice_.special()),
+      run_(threads),
+      scratch_(memory) {
   const PoolingAxis &x = problem.x, &y = problem.y;
   const size_t reach = (x.taps - 1) * x.dilation;
   const size_t length = x.stride * (x.windows + kMostLanes) + reach;
@@ -39,15 +45,8 @@ PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem&
   padded_size_ = regular_ ? reach + std::max(x.windows, x.pad + x.cells) + kSlack : x.windows;
   row_pitch_ = x.cells + kSlack;
   rows_at_once_ = std::clamp<size_t>(kColumns / columns_size_, 1, kMostRows);
-  global_ = problem.windows() == 1 && real_taps(x, 0).count == x.cells &&
-            real_taps(y, 0).count == y.cells;
+  global_ = problem.is_global();
   may_be_empty_ = may_have_empty(x) || may_have_empty(y);
-  averages_ = global_ && problem.cells() <= kSmallPlane && problem.kind != PoolingKind::kMax &&
-              problem.kind != PoolingKind::kL2Norm && !problem.un_max();
-  windows_3x3_ = is_3by2(x) && is_3by2(y);
-  windows_2x2_ = x.taps == 2 && y.taps == 2 && x.stride == 2 && x.dilation == 1 &&
-                 y.dilation == 1 && x.pad == 0 && 2 * x.windows <= x.cells;
-  has_offsets_ = problem.kind == PoolingKind::kMax && have_offsets(x, y);
 }
 
 void PoolingOp::own_bias(const View& bias) {
@@ -161,7 +160,7 @@ void PoolingOp::forward(size_t batch, Rows in, Rows out, const PoolingIndices& i
     const Work work = work_of(*scratch, sizes, worker);
     fill_constants(sizes, work);
     const size_t end = std::min(planes, (g + 1) * grain);
-    if (averages_ && call.in.packed() && call.out.direct())
+    if (forward_special_->average_planes != nullptr && call.in.packed() && call.out.direct())
       return average_planes(ready, g * grain, end);
     for (size_t plane = g * grain; plane < end; ++plane) forward_plane(ready, plane, work);
   });
@@ -178,9 +177,9 @@ void PoolingOp::average_planes(const ForwardCall& call, size_t first, size_t end
     const size_t channel = plane % problem_.channels;
     count = std::min(end - plane, problem_.channels - channel);
     const Plane x = call.in.at(plane), y = call.out.at(plane);
-    kernels_->average_planes(x.data, call.in.channel(), problem_.cells(), count, divisor_of_plane(),
-                             call.bias == nullptr ? nullptr : call.bias + channel, y.data,
-                             call.out.channel());
+    forward_special_->average_planes(
+        x.data, call.in.channel(), problem_.cells(), count, divisor_of_plane(),
+        call.bias == nullptr ? nullptr : call.bias + channel, y.data, call.out.channel());
     if (!problem_.activation.is_random())
       problem_.activation.forward({y.data, call.out.channel()}, count, 1);
   }
@@ -196,7 +195,6 @@ void PoolingOp::forward_plane(const ForwardCall& call, size_t plane, const Work&
     const bool indexed = problem_.kind == PoolingKind::kMax && call.indices.data != nullptr;
     for (size_t first = 0; first < problem_.y.windows; first += rows_at_once_) {
       const size_t count = std::min(rows_at_once_, problem_.y.windows - first);
-      if (indexed && max_rows_64(call.indices, plane, x, first, count, bias, y)) continue;
       pool_rows(x, first, count, bias, work, y, indexed ? work.index : nullptr);
       if (indexed) write_index(call.indices, plane, first, count, work.index);
     }
@@ -218,9 +216,13 @@ void PoolingOp::pool_rows(const Plane& x, size_t first, size_t count, float bias
 void PoolingOp::max_rows(const Plane& x, size_t first, size_t count, float bias, const Work& work,
                          const Plane& y, int32_t* index) const {
   const PoolingAxis& axis = problem_.x;
-  if (windows_3x3_ && kernels_3x3_->max_32({.x = axis, .y = problem_.y}, first, count,
-                                           {x.data, x.row}, bias, {y.data + first * y.row, y.row},
-                                           {reinterpret_cast<uint32_t*>(index), axis.windows}))
+  const PoolingRowsCall call = {.axes = axes(),
+                                .first = first,
+                                .count = count,
+                                .x = {x.data, x.row},
+                                .bias = bias,
+                                .y = {y.data + first * y.row, y.row}};
+  if (forward_special_->max != nullptr && forward_special_->max(call, {index, axis.windows}))
     return;
   const size_t n = axis.windows, dilation = problem_.y.dilation;
   const size_t pad = regular_ ? axis.pad : 0;
@@ -232,11 +234,6 @@ void PoolingOp::max_rows(const Plane& x, size_t first, size_t count, float bias,
     const float* top = x.data + rows[r].cell * x.row;
     const auto cell = static_cast<int32_t>(rows[r].cell * axis.cells);
     const auto step = static_cast<int32_t>(rows[r].count > 1 ? dilation * axis.cells : 0);
-    if (windows_2x2_ && rows[r].count == 2) {
-      kernels_->max_2x2(top, top + x.row, n, cell, step, bias, y.data + (first + r) * y.row,
-                        index == nullptr ? nullptr : index + r * n);
-      continue;
-    }
     const size_t at = r * columns_size_ + pad;
     nan[r] = kernels_->max_columns({.data = top, .count = rows[r].count, .step = dilation * x.row},
                                    axis.cells, cell, step, work.columns + at,
@@ -244,7 +241,6 @@ void PoolingOp::max_rows(const Plane& x, size_t first, size_t count, float bias,
   }
   const PoolingTaps taps = {.count = axis.taps, .dilation = axis.dilation, .stride = axis.stride};
   for (size_t r = 0; r < count; ++r) {
-    if (windows_2x2_ && rows[r].count == 2) continue;
     float* to = y.data + (first + r) * y.row;
     int32_t* to_index = index == nullptr ? nullptr : index + r * n;
     const float* columns = work.columns + r * columns_size_;
@@ -293,10 +289,15 @@ void PoolingOp::sum_rows(const Plane& x, size_t first, size_t count, float bias,
   const bool norm = problem_.kind == PoolingKind::kL2Norm;
   const bool inside = problem_.kind == PoolingKind::kAverageInside;
   if (global_ && x.row == axis.cells) return void(*y.data = bias + sum_of_plane(x));
-  if (windows_3x3_ && !norm &&
-      kernels_3x3_->average({.x = axis, .y = problem_.y}, !inside, first, count, {x.data, x.row},
-                            work.divisor, bias, {y.data + first * y.row, y.row}))
-    return;
+  if (forward_special_->average != nullptr) {
+    return forward_special_->average({.axes = axes(),
+                                      .first = first,
+                                      .count = count,
+                                      .x = {x.data, x.row},
+                                      .bias = bias,
+                                      .y = {y.data + first * y.row, y.row}},
+                                     !inside, work.divisor);
+  }
   for (size_t r = 0; r < count; ++r) {
     const TapRange rows = real_taps(problem_.y, first + r);
     kernels_->sum_columns({.data = x.data + rows.cell * x.row,

@@ -17,6 +17,7 @@
 #include "ops/activation/fused.h"
 #include "ops/pooling/kernels.h"
 #include "ops/pooling/planes.h"
+#include "ops/pooling/special.h"
 #include "ops/softmax/softmax.h"
 
 namespace bnns::impl {
@@ -31,6 +32,10 @@ struct PoolingProblem {
   FusedActivation activation;
 
   bool un_max() const { return kind == PoolingKind::kUnMax; }
+  // One window on the whole plane.
+  bool is_global() const {
+    return windows() == 1 && real_taps(x, 0).count == x.cells && real_taps(y, 0).count == y.cells;
+  }
   size_t cells() const { return x.cells * y.cells; }
   size_t windows() const { return x.windows * y.windows; }
   size_t in_size() const { return un_max() ? windows() : cells(); }
@@ -86,6 +91,9 @@ class PoolingOp {
   void reserve(size_t batch, size_t callers);
 
   const FusedActivation& activation() const { return problem_.activation; }
+  // The names of the chosen kernels (see special.h).
+  const char* forward_choice() const { return forward_choice_.name; }
+  const char* backward_choice() const { return backward_choice_.name; }
 
  private:
   // Sections of one worker's memory, in values.
@@ -149,8 +157,6 @@ class PoolingOp {
                     const Work& work) const;
   void activate(const Plane& y) const;
 
-  bool max_rows_64(const PoolingIndices& indices, size_t plane, const Plane& x, size_t first,
-                   size_t count, float bias, const Plane& y) const;
   void write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
                    const int32_t* from) const;
   void read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const;
@@ -172,7 +178,7 @@ class PoolingOp {
   Plane gradient_plane(const BackwardCall& call, size_t plane, const Work& work) const;
   double plane_sum(const Plane& g) const;
   void max_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
-  void spread_max(const uint16_t* offsets, const Plane& g, const Plane& dx) const;
+  PlaneAxes axes() const { return {.x = problem_.x, .y = problem_.y}; }
   template <class T>
   void scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
                const PoolingPlane<const T>& index, bool in_strips) const;
@@ -192,20 +198,17 @@ class PoolingOp {
   size_t threads_;
   PoolingProblem problem_;
   const PoolingKernels* kernels_ = pooling_kernels();
-  const Pooling3x3Kernels* kernels_3x3_ = pooling_3x3_kernels();
   const PoolingBackwardKernels* backward_kernels_ = pooling_backward_kernels();
-  const Pooling3x3BackwardKernels* backward_3x3_ = pooling_3x3_backward_kernels();
   const PoolingOffsetKernels* offset_kernels_ = pooling_offset_kernels();
-  const Pooling3x3OffsetKernels* offset_3x3_ = pooling_3x3_offset_kernels();
+  const PoolingChoice<PoolingForwardSpecial>& forward_choice_;
+  const PoolingChoice<PoolingBackwardSpecial>& backward_choice_;
+  const PoolingForwardSpecial* forward_special_;
+  const PoolingBackwardSpecial* backward_special_;
   const SoftmaxKernels* sums_ = softmax_kernels();
   ElementRun run_;
-  bool global_;        // one window on the whole plane
-  bool averages_;      // global, of small planes: many at once
-  bool regular_;       // padded rows are of reasonable length
-  bool windows_3x3_;   // at a stride of 2, as the kernels for them ask
-  bool windows_2x2_;   // at a stride of 2, none crossing the left or right edge
-  bool has_offsets_;   // indices inside their windows have them, and a kernel
-  bool may_be_empty_;  // some window may have no cell inside
+  bool global_;                                    // one window on the whole plane
+  bool regular_;                                   // padded rows are of reasonable length
+  bool may_be_empty_;                              // some window may have no cell inside
   size_t columns_size_, padded_size_, row_pitch_;  // of one row
   size_t rows_at_once_;                            // of windows
   Array<float> own_bias_;

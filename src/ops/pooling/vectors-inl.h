@@ -13,7 +13,7 @@
 
 #include "hwy/highway.h"
 #include "ops/masks.h"
-#include "ops/pooling/kernels.h"
+#include "ops/pooling/special.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
@@ -58,6 +58,16 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadStrided(D d, const T* from, size_t str
     return hn::GatherIndex(d, from,
                            hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(stride))));
   }
+}
+
+// A value of a maximum replaces the best of those before it if it is larger, or the first NaN.
+template <bool kCells, class V, class VI>
+HWY_INLINE void TakeLater(V v, VI cell, V& best, VI& best_cell) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto keep = hn::Or(hn::Ge(best, v), hn::IsNaN(best));
+  best = hn::IfThenElse(keep, best, v);
+  if constexpr (kCells)
+    best_cell = hn::IfThenElse(hn::RebindMask(hn::DFromV<VI>(), keep), best_cell, cell);
 }
 
 // at(i, n) for vectors that cover [0, n): whole ones, the last overlapping the one before it, which
