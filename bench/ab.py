@@ -7,7 +7,8 @@ A round runs the benchmark once with each library, in an order that changes from
 that a slow change of the machine's speed hits both. The time of a row in a run is that of its
 fastest sample, as whatever else the machine does only adds to it. The ratio of a row is the median
 over the rounds of time(B) / time(A): below 1, B is faster. Rows that moved by more than 5 % are
-marked with "*". The last lines give the geometric mean of each family.
+marked with "*". The columns A and B give the fastest sample of all rounds; on a busy machine their
+quotient is steadier than the ratio. The last lines give the geometric mean of each family.
 
 The library is loaded with LD_PRELOAD, which outlives the restart of openbnns_bench; that the
 program then uses this file and no other libopenbnns is checked before the first round. Other
@@ -96,7 +97,7 @@ def print_table(rounds):
         family, name, who = key
         families.setdefault(family, []).append(ratio)
         noisy = sum(a[1] or b[1] for a, b in pairs) * 2 > len(pairs)
-        times = [statistics.median(pair[which][0] for pair in pairs) / 1e3 for which in (0, 1)]
+        times = [min(pair[which][0] for pair in pairs) / 1e3 for which in (0, 1)]
         print(
             f"{f'{family} {name}':52} {who:12} {times[0]:10.2f} {times[1]:10.2f} {ratio:7.3f}"
             f"  {low:.3f}-{high:.3f}{' *' if abs(ratio - 1) > MOVED else ''}"
