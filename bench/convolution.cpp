@@ -79,7 +79,7 @@ Expected expected_out(const Convolution& p) {
     const float* in = p.in.data() + ptrdiff_t(m.in_row) + m.shift;
     for (size_t x = m.first; x < m.end; ++x) add(e, m.out_row + x, w * double(in[x * s.stride]));
   });
-  return scaled(std::move(e), terms(s));
+  return activated(scaled(std::move(e), terms(s)), s.fused);
 }
 
 Expected expected_in_delta(const Convolution& p) {
@@ -87,7 +87,7 @@ Expected expected_in_delta(const Convolution& p) {
   Expected e = zeros("in_delta", s.in_size());
   for_rows(s, [&](const Meeting& m) {
     const double w = double(p.weights.data()[m.weight]);
-    const float* g = p.out_delta.data() + m.out_row;
+    const float* g = p.g() + m.out_row;
     for (size_t x = m.first; x < m.end; ++x)
       add(e, size_t(ptrdiff_t(m.in_row + x * s.stride) + m.shift), w * double(g[x]));
   });
@@ -98,7 +98,7 @@ Expected expected_weights_delta(const Convolution& p) {
   const ConvolutionShape& s = p.shape;
   Expected e = zeros("weights_delta", s.weights_size());
   for_rows(s, [&](const Meeting& m) {
-    const float* g = p.out_delta.data() + m.out_row;
+    const float* g = p.g() + m.out_row;
     const float* in = p.in.data() + ptrdiff_t(m.in_row) + m.shift;
     for (size_t x = m.first; x < m.end; ++x)
       add(e, m.weight, double(g[x]) * double(in[x * s.stride]));
@@ -110,8 +110,7 @@ Expected expected_bias_delta(const Convolution& p) {
   const ConvolutionShape& s = p.shape;
   Expected e = zeros("bias_delta", s.outputs);
   const size_t plane = s.out_side() * s.out_side();
-  for (size_t k = 0; k < p.out_delta.size(); ++k)
-    add(e, k / plane % s.outputs, double(p.out_delta.data()[k]));
+  for (size_t k = 0; k < p.out_delta.size(); ++k) add(e, k / plane % s.outputs, double(p.g()[k]));
   return scaled(std::move(e), s.batch * plane);
 }
 
@@ -127,7 +126,7 @@ std::string name_of(const ConvolutionShape& s) {
   name.append(" ").append(side).append("x").append(side);
   name.append(" ").append(kernel).append("x").append(kernel);
   if (s.stride > 1) name.append("s").append(std::to_string(s.stride));
-  return name;
+  return name + suffix(s.fused);
 }
 
 }  // namespace
@@ -137,34 +136,37 @@ Convolution::Convolution(const ConvolutionShape& s)
       in(s.in_size()),
       weights(s.weights_size()),
       bias(s.outputs),
-      out_delta(s.out_size()) {
+      out_delta(s.out_size()),
+      out(s.fused == Fused::kNone ? 0 : s.out_size()),
+      gradient(out.size()) {
   Random random(s.batch + 100 * s.inputs + s.outputs);
   random.fill(in, -1, 1);
   random.fill(weights, -1, 1);
   random.fill(bias, -1, 1);
   random.fill(out_delta, -1, 1);
+  if (s.fused != Fused::kNone) fill_fused(s.fused, expected_out(*this), out_delta, out, gradient);
 }
 
 Row Convolution::row(const std::string& op) const {
   const double x = 4.0 * double(in.size()), y = 4.0 * double(out_delta.size());
   const double w = 4.0 * double(weights.size());
   const double flops = 2.0 * double(shape.out_size() * (terms(shape) - 1));
-  const bool all = op == "fwd+bwd";
+  const bool both = op == "fwd+bwd", backward = both || op == "bwd";
   Row row{.op = op, .working_set = x + y + w, .expected = {}};
-  if (all || op == "fwd") {
+  if (both || op == "fwd") {
     row.flops += flops, row.read_bytes += x + w, row.write_bytes += y;
     row.expected.push_back(expected_out(*this));
   }
-  if (all || op == "bwd_data") {
+  if (backward || op == "bwd_data") {
     row.flops += flops, row.read_bytes += y + w, row.write_bytes += x;
     row.expected.push_back(expected_in_delta(*this));
   }
-  if (all || op == "bwd_weights") {
+  if (backward || op == "bwd_weights") {
     row.flops += flops, row.read_bytes += x + y, row.write_bytes += w;
     row.expected.push_back(expected_weights_delta(*this));
     row.expected.push_back(expected_bias_delta(*this));
   }
-  if (all) row.working_set = 2 * (x + y + w);
+  if (both) row.working_set = 2 * (x + y + w);
   return row;
 }
 
@@ -179,12 +181,29 @@ void append_convolution(std::vector<Workload>& list, bool quick) {
       {.batch = 4, .inputs = 3, .outputs = 64, .side = 224, .kernel = 7, .stride = 2, .pad = 3},
       {.batch = 1, .inputs = 8, .outputs = 8, .side = 16, .kernel = 3, .pad = 1},
   };
-  for (const ConvolutionShape& s : shapes) {
-    if (quick && s.out_size() * terms(s) > 20000000) continue;
-    list.push_back({.family = "convolution",
-                    .name = name_of(s),
-                    .ops = {"fwd", "bwd_data", "bwd_weights", "fwd+bwd"},
-                    .make = [=] { return std::make_unique<Convolution>(s); }});
+  const auto add = [&](const ConvolutionShape& s, std::vector<std::string> ops) {
+    if (quick && s.out_size() * terms(s) > 20000000) return;
+    list.push_back(
+        {.family = "convolution", .name = name_of(s), .ops = std::move(ops), .make = [=] {
+           return std::make_unique<Convolution>(s);
+         }});
+  };
+  for (const ConvolutionShape& s : shapes) add(s, {"fwd", "bwd_data", "bwd_weights", "fwd+bwd"});
+  // Layers of real networks, with the activation they have.
+  ConvolutionShape fused[] = {
+      {.batch = 64, .inputs = 16, .outputs = 32, .side = 14, .kernel = 3, .pad = 1},
+      {.batch = 64, .inputs = 3, .outputs = 32, .side = 32, .kernel = 3, .pad = 1},
+      {.batch = 64, .inputs = 1, .outputs = 16, .side = 28, .kernel = 3, .pad = 1},
+      {.batch = 64, .inputs = 32, .outputs = 64, .side = 14, .kernel = 3, .pad = 1},
+      {.batch = 2, .inputs = 1, .outputs = 16, .side = 28, .kernel = 3, .pad = 1},
+  };
+  for (ConvolutionShape& s : fused) {
+    s.fused = Fused::kRelu;
+    add(s, {"fwd", "bwd"});
+  }
+  for (const size_t k : {0, 4}) {
+    fused[k].fused = Fused::kTanh;
+    add(fused[k], {"fwd", "bwd"});
   }
 }
 

@@ -1,5 +1,5 @@
 // The family convolution: square windows and images on NCHW data, weights OIHW, with bias.
-// Operations: fwd, bwd_data, bwd_weights (with bias), fwd+bwd.
+// Operations: fwd, bwd_data, bwd_weights (with bias), fwd+bwd; with an activation: fwd, bwd (all).
 #pragma once
 
 #include "workloads.h"
@@ -8,6 +8,7 @@ namespace bench {
 
 struct ConvolutionShape {
   size_t batch, inputs, outputs, side, kernel, stride = 1, pad = 0, groups = 1;
+  Fused fused = Fused::kNone;
 
   size_t out_side() const { return (side + 2 * pad - kernel) / stride + 1; }
   size_t in_size() const { return batch * inputs * side * side; }
@@ -21,7 +22,12 @@ struct Convolution final : Problem {
   Row row(const std::string& op) const override;
 
   ConvolutionShape shape;
+  // What backward passes start from.
+  const float* g() const {
+    return shape.fused == Fused::kNone ? out_delta.data() : gradient.data();
+  }
   Buffer in, weights, bias, out_delta;
+  Buffer out, gradient;  // of a fused activation: the right output, and g
 };
 
 void append_convolution(std::vector<Workload>& list, bool quick);

@@ -41,7 +41,7 @@ class Buffer {
     void operator()(float* p) const { std::free(p); }
   };
   static float* allocate(size_t n) {
-    void* p = std::aligned_alloc(64, (n * sizeof(float) + 63) / 64 * 64);
+    void* p = std::aligned_alloc(64, (n * sizeof(float) / 64 + 1) * 64);
     if (p == nullptr) throw std::bad_alloc();
     return static_cast<float*>(p);
   }

@@ -30,6 +30,10 @@ class Sequence {
     reordered_.emplace_back(tensor, made);
     return made;
   }
+  // Another tensor under this name.
+  memory replace(const char* tensor, const Desc& plain) {
+    return users_[tensor] = memory(plain, engine());
+  }
   memory out(const char* tensor, const Desc& layout) {
     const memory plain = users_.at(tensor);
     return plain.get_desc() == layout ? plain : memory(layout, engine());
@@ -96,8 +100,10 @@ class Primitives {
                fw = prefer ? f32(w, Tag::any) : weights;
     const memory::dims stride(2, dim(s.stride)), pad(2, dim(s.pad));
     const auto direct = dnnl::algorithm::convolution_direct;
-    forward = describe<Forward>(dnnl::prop_kind::forward_training, direct, fx, fw, bias, fy, stride,
-                                pad, pad);
+    const auto training = dnnl::prop_kind::forward_training;
+    forward = describe<Forward>(training, direct, fx, fw, bias, fy, stride, pad, pad);
+    fused = describe_with<Forward>(attributes(s.fused), training, direct, fx, fw, bias, fy, stride,
+                                   pad, pad);
     to_data = describe_backward<ToData>(forward, direct, fx, fw, fy, stride, pad, pad);
     to_weights = describe_backward<ToWeights>(forward, direct, fx, fw, bias, fy, stride, pad, pad);
   }
@@ -115,13 +121,21 @@ class Primitives {
     return s;
   }
   void add_forward(Sequence& s) const {
-    const memory in = s.in("in", forward.src_desc()), w = s.in("weights", forward.weights_desc());
-    const memory out = s.out("out", forward.dst_desc());
-    s.add(Forward(forward), {{DNNL_ARG_SRC, in},
-                             {DNNL_ARG_WEIGHTS, w},
-                             {DNNL_ARG_BIAS, s.in("bias", bias)},
-                             {DNNL_ARG_DST, out}});
+    const memory in = s.in("in", fused.src_desc()), w = s.in("weights", fused.weights_desc());
+    const memory out = s.out("out", fused.dst_desc());
+    s.add(Forward(fused), {{DNNL_ARG_SRC, in},
+                           {DNNL_ARG_WEIGHTS, w},
+                           {DNNL_ARG_BIAS, s.in("bias", bias)},
+                           {DNNL_ARG_DST, out}});
     s.back("out", out);
+  }
+  // out_delta, from here on, is g.
+  void add_slope(Sequence& s) const {
+    s.user("right_out", dst, p_.out.data());
+    const memory dy = s.in("out_delta", dst), y = s.in("right_out", dst);
+    const memory g = s.replace("out_delta", dst);
+    s.add(dnnl::eltwise_backward(describe_slope(p_.shape.fused, dst)),
+          {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_SRC, g}});
   }
   void add_data(Sequence& s) const {
     const memory dy = s.in("out_delta", to_data.diff_dst_desc()),
@@ -145,7 +159,7 @@ class Primitives {
   }
 
   Desc src, dst, weights, bias;
-  Forward::primitive_desc forward;
+  Forward::primitive_desc forward, fused;  // the first is a hint for the gradients
   ToData::primitive_desc to_data;
   ToWeights::primitive_desc to_weights;
 
@@ -169,6 +183,14 @@ void add_onednn_convolution(const Convolution& p, Rows& rows) {
     const char* who = prefer ? "onednn-reorder" : "onednn-plain";
     Sequence f = c.start(), d = c.start(), w = c.start(), all = c.start();
     c.add_forward(f);
+    if (p.shape.fused != Fused::kNone) {
+      c.add_slope(all);
+      c.add_data(all);
+      c.add_weights(all);
+      rows.add("fwd", entry(who, std::move(f), c.fused.impl_info_str()));
+      rows.add("bwd", entry(who, std::move(all), ""));
+      continue;
+    }
     c.add_data(d);
     c.add_weights(w);
     c.add_forward(all);

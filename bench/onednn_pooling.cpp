@@ -98,6 +98,7 @@ void add(const Pooling& p, Tag tag, const char* who, Rows& rows) {
 }  // namespace
 
 void add_onednn_pooling(const Pooling& p, Rows& rows) {
+  if (p.window.fused != Fused::kNone) return;
   const bool wide = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
   add(p, Tag::nchw, "onednn-plain", rows);
   add(p, wide ? Tag::nChw16c : Tag::nChw8c, "onednn-reorder", rows);

@@ -123,19 +123,23 @@ void Ours::activation(const Activation& p, Rows& rows) {
       }));
 }
 
+constexpr BNNSActivationFunction kFused[] = {  // in the order of Fused
+    BNNSActivationFunctionIdentity, BNNSActivationFunctionRectifiedLinear,
+    BNNSActivationFunctionTanh};
+
 void Ours::fully_connected(const FullyConnected& p, Rows& rows) {
   const BNNSLayerParametersFullyConnected layer{
       .i_desc = vector(p.inputs, nullptr),
       .w_desc = matrix(p.outputs, p.inputs, p.weights.data()),
       .o_desc = vector(p.outputs, nullptr),
       .bias = vector(p.outputs, p.bias.data()),
-      .activation = {.function = BNNSActivationFunctionIdentity},
+      .activation = {.function = kFused[size_t(p.fused)]},
   };
   const BNNSFilterParameters copying = parameters(0), borrowing = parameters(BNNSFlagsUseClientPtr);
   const Filter copied = own(BNNSFilterCreateLayerFullyConnected(&layer, &copying));
   const Filter client = own(BNNSFilterCreateLayerFullyConnected(&layer, &borrowing));
   const size_t batch = p.batch, ni = p.inputs, no = p.outputs;
-  const float* in = p.in.data();
+  const float *in = p.in.data(), *out = p.fused == Fused::kNone ? nullptr : p.out.data();
 
   const auto y = buffer(batch * no), dx = buffer(batch * ni), dw = buffer(ni * no), db = buffer(no);
   const auto forward = [=](const Filter& filter) {
@@ -151,12 +155,16 @@ void Ours::fully_connected(const FullyConnected& p, Rows& rows) {
                                                       .out = vector(no, p.out_delta.data())});
   const auto backward = [=](bool to_input, bool to_weights) {
     require_success(BNNSFilterApplyBackwardBatch(
-        client.get(), batch, in, ni, to_input ? &deltas->in : nullptr, ni, y->data(), no,
-        &deltas->out, no, to_weights ? &deltas->weights : nullptr,
-        to_weights ? &deltas->bias : nullptr));
+        client.get(), batch, in, ni, to_input ? &deltas->in : nullptr, ni, out, no, &deltas->out,
+        no, to_weights ? &deltas->weights : nullptr, to_weights ? &deltas->bias : nullptr));
   };
   rows.add("fwd", entry("ours", {{"out", y}}, [=] { forward(copied); }));
   rows.add("fwd", entry("ours-client", {{"out", y}}, [=] { forward(client); }));
+  if (p.fused != Fused::kNone) {
+    return rows.add("bwd",
+                    entry("ours", {{"in_delta", dx}, {"weights_delta", dw}, {"bias_delta", db}},
+                          [=] { backward(true, true); }));
+  }
   rows.add("bwd_data", entry("ours", {{"in_delta", dx}}, [=] { backward(true, false); }));
   rows.add("bwd_weights", entry("ours", {{"weights_delta", dw}, {"bias_delta", db}},
                                 [=] { backward(false, true); }));

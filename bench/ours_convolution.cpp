@@ -51,6 +51,8 @@ class Layer {
     layer.x_stride = layer.y_stride = s.stride;
     layer.x_padding = layer.y_padding = s.pad;
     layer.groups = s.groups;
+    if (s.fused == Fused::kRelu) layer.activation.function = BNNSActivationFunctionRectifiedLinear;
+    if (s.fused == Fused::kTanh) layer.activation.function = BNNSActivationFunctionTanh;
     const BNNSFilterParameters settings{.flags = flags,
                                         .n_threads = size_t(threads),
                                         .alloc_memory = nullptr,
@@ -71,7 +73,8 @@ class Layer {
   }
   void backward(bool to_input, bool to_weights) {
     require_success(BNNSFilterApplyBackwardBatch(
-        filter_, p_.shape.batch, p_.in.data(), 0, to_input ? &dx_ : nullptr, 0, nullptr, 0, &dy_, 0,
+        filter_, p_.shape.batch, p_.in.data(), 0, to_input ? &dx_ : nullptr, 0,
+        p_.shape.fused == Fused::kNone ? nullptr : p_.out.data(), 0, &dy_, 0,
         to_weights ? &dw_ : nullptr, to_weights ? &db_ : nullptr));
   }
   std::vector<Result> results(bool forward, bool to_input, bool to_weights) const {
@@ -114,6 +117,7 @@ void add_our_convolution(const Convolution& p, int threads, Rows& rows) {
   };
   add("fwd", "ours", copied, true, false, false);
   add("fwd", "ours-client", client, true, false, false);
+  if (p.shape.fused != Fused::kNone) return add("bwd", "ours", client, false, true, true);
   add("bwd_data", "ours", client, false, true, false);
   add("bwd_weights", "ours", client, false, false, true);
   add("fwd+bwd", "ours", client, true, true, true);

@@ -34,6 +34,8 @@ class Layer {
     layer.k_width = layer.k_height = w.kernel;
     layer.x_stride = layer.y_stride = w.stride;
     layer.x_padding = layer.y_padding = w.pad;
+    if (w.fused == Fused::kRelu) layer.activation.function = BNNSActivationFunctionRectifiedLinear;
+    if (w.fused == Fused::kTanh) layer.activation.function = BNNSActivationFunctionTanh;
     const BNNSFilterParameters settings{
         .flags = 0, .n_threads = size_t(threads), .alloc_memory = nullptr, .free_memory = nullptr};
     filter_ = BNNSFilterCreateLayerPooling(&layer, &settings);
@@ -51,8 +53,9 @@ class Layer {
                                                   0, type_, indices(), 0));
   }
   void backward() {
-    require_success(BNNSPoolingFilterApplyBackwardBatchEx(
-        filter_, p_.batch, nullptr, 0, &dx_, 0, nullptr, 0, &dy_, 0, nullptr, type_, indices(), 0));
+    require_success(BNNSPoolingFilterApplyBackwardBatchEx(filter_, p_.batch, nullptr, 0, &dx_, 0,
+                                                          p_.out.data(), 0, &dy_, 0, nullptr, type_,
+                                                          indices(), 0));
   }
   std::vector<Result> output() const { return {{.tensor = "out", .value = out_.copy()}}; }
   std::vector<Result> gradient() const {

@@ -48,6 +48,11 @@ class Sequence {
   void output(const char* tensor, const Desc& plain) {
     outputs_.push_back({tensor, memory(plain, engine())});
   }
+  // Written by one primitive and read by others.
+  void between(const char* tensor, const Desc& plain) {
+    output(tensor, plain);
+    inputs_.push_back({tensor, outputs_.back().plain, false, {}});
+  }
 
   void add(const dnnl::primitive& p, const std::vector<Operand>& in,
            const std::vector<Operand>& out) {
@@ -249,13 +254,16 @@ struct InnerProduct {
         weights(f32({memory::dim(p.outputs), memory::dim(p.inputs)}, Tag::ab)),
         bias(f32({memory::dim(p.outputs)}, Tag::a)),
         dst(f32({memory::dim(p.batch), memory::dim(p.outputs)}, Tag::ab)),
-        fwd(describe<dnnl::inner_product_forward>(dnnl::prop_kind::forward_training,
-                                                  free(src, prefer), free(weights, prefer), bias,
-                                                  free(dst, prefer))),
+        fwd(describe_with<dnnl::inner_product_forward>(
+            attributes(p.fused), dnnl::prop_kind::forward_training, free(src, prefer),
+            free(weights, prefer), bias, free(dst, prefer))),
+        hint(describe<dnnl::inner_product_forward>(dnnl::prop_kind::forward_training,
+                                                   free(src, prefer), free(weights, prefer), bias,
+                                                   free(dst, prefer))),
         data(describe_backward<dnnl::inner_product_backward_data>(
-            fwd, free(src, prefer), free(weights, prefer), free(dst, prefer))),
+            hint, free(src, prefer), free(weights, prefer), free(dst, prefer))),
         grad(describe_backward<dnnl::inner_product_backward_weights>(
-            fwd, free(src, prefer), free(weights, prefer), bias, free(dst, prefer))) {}
+            hint, free(src, prefer), free(weights, prefer), bias, free(dst, prefer))) {}
 
   static Desc free(const Desc& d, bool prefer) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -284,28 +292,34 @@ struct InnerProduct {
            {DNNL_ARG_BIAS, "bias", bias}},
           {{DNNL_ARG_DST, "out", fwd.dst_desc()}});
   }
-  void add_data(Sequence& s) const {
+  void add_slope(Sequence& s, const FullyConnected& p) const {
+    s.input("right_out", dst, p.out.data());
+    s.between("gradient", dst);
+    s.add(dnnl::eltwise_backward(describe_slope(p.fused, dst)),
+          {{DNNL_ARG_DST, "right_out", dst}, {DNNL_ARG_DIFF_DST, "out_delta", dst}},
+          {{DNNL_ARG_DIFF_SRC, "gradient", dst}});
+  }
+  void add_data(Sequence& s, const char* g = "out_delta") const {
     s.add(dnnl::inner_product_backward_data(data),
-          {{DNNL_ARG_DIFF_DST, "out_delta", data.diff_dst_desc()},
+          {{DNNL_ARG_DIFF_DST, g, data.diff_dst_desc()},
            {DNNL_ARG_WEIGHTS, "weights", data.weights_desc()}},
           {{DNNL_ARG_DIFF_SRC, "in_delta", data.diff_src_desc()}});
   }
-  void add_weights(Sequence& s) const {
+  void add_weights(Sequence& s, const char* g = "out_delta") const {
     s.add(dnnl::inner_product_backward_weights(grad),
-          {{DNNL_ARG_SRC, "in", grad.src_desc()},
-           {DNNL_ARG_DIFF_DST, "out_delta", grad.diff_dst_desc()}},
+          {{DNNL_ARG_SRC, "in", grad.src_desc()}, {DNNL_ARG_DIFF_DST, g, grad.diff_dst_desc()}},
           {{DNNL_ARG_DIFF_WEIGHTS, "weights_delta", grad.diff_weights_desc()},
            {DNNL_ARG_DIFF_BIAS, "bias_delta", bias}});
   }
 
   Desc src, weights, bias, dst;
-  dnnl::inner_product_forward::primitive_desc fwd;
+  dnnl::inner_product_forward::primitive_desc fwd, hint;  // hint: for the gradients
   dnnl::inner_product_backward_data::primitive_desc data;
   dnnl::inner_product_backward_weights::primitive_desc grad;
 };
 
 void OneDnn::fully_connected(const FullyConnected& p, Rows& rows) {
-  add_onednn_gemm(p, rows);
+  if (p.fused == Fused::kNone) add_onednn_gemm(p, rows);
   for (const bool prefer : {false, true}) {
     const InnerProduct ip(p, prefer);
     const char* who = prefer ? "onednn-reorder" : "onednn-plain";
@@ -315,6 +329,14 @@ void OneDnn::fully_connected(const FullyConnected& p, Rows& rows) {
     };
     Sequence f = ip.start(p), d = ip.start(p), w = ip.start(p), all = ip.start(p);
     ip.add_forward(f);
+    if (p.fused != Fused::kNone) {
+      ip.add_slope(all, p);
+      ip.add_data(all, "gradient");
+      ip.add_weights(all, "gradient");
+      add("fwd", std::move(f), ip.fwd.impl_info_str());
+      add("bwd", std::move(all), "");
+      continue;
+    }
     ip.add_data(d);
     ip.add_weights(w);
     ip.add_forward(all);

@@ -142,6 +142,15 @@ void Torch::fully_connected(const FullyConnected& p, Rows& rows) {
   const int64_t batch = int64_t(p.batch), ni = int64_t(p.inputs), no = int64_t(p.outputs);
   const Tensor x = view(p.in, {batch, ni}), w = view(p.weights, {no, ni}), b = view(p.bias, {no}),
                dy = view(p.out_delta, {batch, no});
+  if (p.fused != Fused::kNone) {
+    const Fused f = p.fused;
+    const Tensor y = view(p.out, {batch, no});
+    rows.add("fwd", fresh({"out"}, [=] { return std::array{activate(f, at::linear(x, w, b))}; }));
+    return rows.add("bwd", fresh({"in_delta", "weights_delta", "bias_delta"}, [=] {
+                      const Tensor g = times_slope(f, dy, y);
+                      return std::array{g.mm(w), g.t().mm(x), g.sum(0)};
+                    }));
+  }
   const Tensor wt = w.t(), dyt = dy.t();
   Tensor y = at::empty({batch, no}), dx = at::empty({batch, ni}), dw = at::empty({no, ni}),
          db = at::empty({no});

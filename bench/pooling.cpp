@@ -66,7 +66,7 @@ Expected expected_out(const Pooling& p) {
     }
     append(e, sum, !p.window.max);
   }
-  return e;
+  return activated(std::move(e), p.window.fused);
 }
 
 Expected expected_in_delta(const Pooling& p) {
@@ -76,7 +76,8 @@ Expected expected_in_delta(const Pooling& p) {
   for (size_t c = 0; c < p.planes(); ++c) {
     std::vector<Sums> sums(p.side * p.side);
     for (size_t k = 0; k < n * n; ++k) {
-      const double g = double(p.out_delta.data()[c * n * n + k]);
+      const Buffer& deltas = p.window.fused == Fused::kNone ? p.out_delta : p.gradient;
+      const double g = double(deltas.data()[c * n * n + k]);
       const float* plane = p.in.data() + c * p.side * p.side;
       if (p.window.max) {
         sums[first_maximum(p, plane, k % n, k / n)].add(g);
@@ -95,7 +96,7 @@ Workload pooling(const PoolingWindow& w, size_t batch, size_t channels, size_t s
   name.append(text(w.kernel)).append("x").append(text(w.kernel)).append("s").append(text(w.stride));
   if (w.pad > 0) name.append("p").append(text(w.pad));
   name.append(" b").append(text(batch)).append(" ").append(text(channels)).append("x");
-  name.append(text(side)).append("x").append(text(side));
+  name.append(text(side)).append("x").append(text(side)).append(suffix(w.fused));
   return {.family = "pooling", .name = name, .ops = {"fwd", "bwd"}, .make = [=] {
             return std::make_unique<Pooling>(w, batch, channels, side);
           }};
@@ -109,10 +110,13 @@ Pooling::Pooling(const PoolingWindow& w, size_t batch_size, size_t channel_count
       channels(channel_count),
       side(in_side),
       in(in_size()),
-      out_delta(out_size()) {
+      out_delta(out_size()),
+      out(w.fused == Fused::kNone ? 0 : out_size()),
+      gradient(out.size()) {
   Random random(31 + w.kernel);
   random.fill(in, -1, 1);
   random.fill(out_delta, -1, 1);
+  if (w.fused != Fused::kNone) fill_fused(w.fused, expected_out(*this), out_delta, out, gradient);
 }
 
 Row Pooling::row(const std::string& op) const {
@@ -134,6 +138,9 @@ void append_pooling(std::vector<Workload>& list, bool quick) {
   list.push_back(pooling({true, 3, 2, 1}, 8, channels, 56));
   list.push_back(pooling({false, 3, 2, 1}, 8, channels, 56));
   list.push_back(pooling({false, 7, 1, 0}, 8, 8 * channels, 7));
+  list.push_back(pooling({true, 2, 2, 0, Fused::kRelu}, 8, channels, 56));
+  list.push_back(pooling({false, 3, 2, 1, Fused::kTanh}, 8, channels, 56));
+  list.push_back(pooling({false, 7, 1, 0, Fused::kRelu}, 8, 8 * channels, 7));
 }
 
 }  // namespace bench

@@ -9,6 +9,7 @@ namespace bench {
 struct PoolingWindow {
   bool max;  // else the average, padding counted
   size_t kernel, stride, pad;
+  Fused fused = Fused::kNone;
 };
 
 struct Pooling final : Problem {
@@ -24,6 +25,7 @@ struct Pooling final : Problem {
   PoolingWindow window;
   size_t batch, channels, side;
   Buffer in, out_delta;
+  Buffer out, gradient;  // of a fused activation: the right output, and g
 };
 
 void append_pooling(std::vector<Workload>& list, bool quick);

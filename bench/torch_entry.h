@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "harness.h"
+#include "workloads.h"
 
 namespace bench {
-
-struct Loss;
-struct Optimizer;
 
 inline at::Tensor view(const Buffer& buffer, at::IntArrayRef sizes) {
   return at::from_blob(buffer.data(), sizes, at::kFloat);
@@ -23,6 +21,17 @@ inline Result to_result(const char* tensor, const at::Tensor& value) {
   const at::Tensor dense = value.contiguous();
   const float* data = dense.data_ptr<float>();
   return {.tensor = tensor, .value = {data, data + dense.numel()}};
+}
+
+// A fused activation in place, and g from the output.
+inline at::Tensor activate(Fused f, at::Tensor z) {
+  if (f == Fused::kRelu) z.relu_();
+  if (f == Fused::kTanh) z.tanh_();
+  return z;
+}
+inline at::Tensor times_slope(Fused f, const at::Tensor& dy, const at::Tensor& y) {
+  if (f == Fused::kNone) return dy;
+  return f == Fused::kRelu ? at::threshold_backward(dy, y, 0) : at::tanh_backward(dy, y);
 }
 
 template <class F>

@@ -94,16 +94,38 @@ Workload activation(std::string family, Function f, size_t n, std::string size,
 }
 
 Workload fully_connected(std::string family, size_t batch, size_t in, size_t out,
-                         std::vector<std::string> ops) {
+                         std::vector<std::string> ops, Fused f = Fused::kNone) {
   std::string name = "b";
   name.append(std::to_string(batch)).append(" ").append(std::to_string(in));
-  name.append("->").append(std::to_string(out));
+  name.append("->").append(std::to_string(out)).append(suffix(f));
   return {.family = std::move(family), .name = std::move(name), .ops = std::move(ops), .make = [=] {
-            return std::make_unique<FullyConnected>(batch, in, out);
+            return std::make_unique<FullyConnected>(batch, in, out, f);
           }};
 }
 
 }  // namespace
+
+std::string suffix(Fused f) {
+  constexpr const char* kNames[] = {"", " relu", " tanh"};
+  return kNames[size_t(f)];
+}
+
+Expected activated(Expected e, Fused f) {
+  for (size_t i = 0; f != Fused::kNone && i < e.value.size(); ++i) {
+    double& value = e.value[i];
+    value = f == Fused::kTanh ? std::tanh(value) : value > 0 ? value : 0.0;
+    if (f == Fused::kTanh) e.bound[i] += kActivationError * (1 + std::abs(value));
+  }
+  return e;
+}
+
+void fill_fused(Fused f, const Expected& right, const Buffer& out_delta, Buffer& out, Buffer& g) {
+  for (size_t i = 0; i < out_delta.size(); ++i) {
+    const float y = out.data()[i] = float(right.value[i]);
+    const double slope = f == Fused::kTanh ? 1 - double(y) * double(y) : y > 0 ? 1.0 : 0.0;
+    g.data()[i] = float(slope * double(out_delta.data()[i]));
+  }
+}
 
 Activation::Activation(Function f, size_t count)
     : function(f), n(count), in(count), out(count), out_delta(count), slope(count) {
@@ -135,27 +157,32 @@ Row Activation::row(const std::string& op) const {
   return row;
 }
 
-FullyConnected::FullyConnected(size_t batch_size, size_t in_size, size_t out_size)
+FullyConnected::FullyConnected(size_t batch_size, size_t in_size, size_t out_size, Fused f)
     : batch(batch_size),
       inputs(in_size),
       outputs(out_size),
+      fused(f),
       in(batch * inputs),
       weights(outputs * inputs),
       bias(outputs),
-      out_delta(batch * outputs) {
+      out_delta(batch * outputs),
+      out(f == Fused::kNone ? 0 : batch * outputs),
+      gradient(out.size()) {
   Random random(batch + inputs + outputs);
   random.fill(in, -1, 1);
   random.fill(weights, -1, 1);
   random.fill(bias, -1, 1);
   random.fill(out_delta, -1, 1);
+  if (f != Fused::kNone) fill_fused(f, row("fwd").expected[0], out_delta, out, gradient);
 }
 
 Row FullyConnected::row(const std::string& op) const {
   const double x = 4.0 * double(batch * inputs), y = 4.0 * double(batch * outputs);
   const double w = 4.0 * double(inputs * outputs), flops = 2.0 * double(batch * inputs * outputs);
-  const bool all = op == "fwd+bwd";
+  const bool both = op == "fwd+bwd", backward = both || op == "bwd";
+  const float* g = fused == Fused::kNone ? out_delta.data() : gradient.data();
   Row row{.op = op, .working_set = x + y + w, .expected = {}};
-  if (all || op == "fwd") {
+  if (both || op == "fwd") {
     row.flops += flops, row.read_bytes += x + w, row.write_bytes += y;
     row.expected.push_back(expected_product("out", {.rows = batch,
                                                     .columns = outputs,
@@ -167,26 +194,27 @@ Row FullyConnected::row(const std::string& op) const {
                                                     .b_term = 1,
                                                     .b_column = inputs,
                                                     .start = bias.data()}));
+    row.expected.back() = activated(std::move(row.expected.back()), fused);
   }
-  if (all || op == "bwd_data") {
+  if (backward || op == "bwd_data") {
     row.flops += flops, row.read_bytes += y + w, row.write_bytes += x;
     row.expected.push_back(expected_product("in_delta", {.rows = batch,
                                                          .columns = inputs,
                                                          .terms = outputs,
-                                                         .a = out_delta.data(),
+                                                         .a = g,
                                                          .a_row = outputs,
                                                          .a_term = 1,
                                                          .b = weights.data(),
                                                          .b_term = inputs,
                                                          .b_column = 1}));
   }
-  if (all || op == "bwd_weights") {
+  if (backward || op == "bwd_weights") {
     const float one = 1;
     row.flops += flops, row.read_bytes += x + y, row.write_bytes += w;
     row.expected.push_back(expected_product("weights_delta", {.rows = outputs,
                                                               .columns = inputs,
                                                               .terms = batch,
-                                                              .a = out_delta.data(),
+                                                              .a = g,
                                                               .a_row = 1,
                                                               .a_term = outputs,
                                                               .b = in.data(),
@@ -198,11 +226,11 @@ Row FullyConnected::row(const std::string& op) const {
                                                            .a = &one,
                                                            .a_row = 0,
                                                            .a_term = 0,
-                                                           .b = out_delta.data(),
+                                                           .b = g,
                                                            .b_term = outputs,
                                                            .b_column = 1}));
   }
-  if (all) row.working_set = 2 * (x + y + w);
+  if (both) row.working_set = 2 * (x + y + w);
   return row;
 }
 
@@ -223,6 +251,10 @@ std::vector<Workload> workloads(bool quick) {
     }
   }
   list.push_back(fully_connected("fc", 1, 16, 16, passes));
+  for (const Fused f : {Fused::kRelu, Fused::kTanh}) {
+    list.push_back(fully_connected("fc", 32, 784, 128, {"fwd", "bwd"}, f));
+    if (!quick) list.push_back(fully_connected("fc", 256, 1024, 1024, {"fwd", "bwd"}, f));
+  }
   append_gemm(list, quick);
 
   for (Function f :

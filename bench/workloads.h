@@ -29,6 +29,15 @@ enum class Function {
   kSilu
 };  // gelu with erf, silu(x) = x sigma(x)
 
+// The activation of another layer. Its slope is taken from the layer's output, which everybody is
+// given: backward passes start from g = out_delta slope(out).
+enum class Fused { kNone, kRelu, kTanh };
+std::string suffix(Fused f);  // of a workload's name
+// The output of the layer before the activation becomes the one behind it.
+Expected activated(Expected e, Fused f);
+// `out` as everybody is given it, and g.
+void fill_fused(Fused f, const Expected& right, const Buffer& out_delta, Buffer& out, Buffer& g);
+
 // out = f(in); in_delta = f'(in) out_delta. Operations: fwd, bwd.
 struct Activation final : Problem {
   Activation(Function f, size_t count);
@@ -43,14 +52,16 @@ struct Activation final : Problem {
 
 // out = in weights^T + bias, weights [outputs][inputs]; in_delta = out_delta weights,
 // weights_delta = out_delta^T in, bias_delta = sum of out_delta over the batch.
-// Operations: fwd, bwd_data, bwd_weights (with bias), fwd+bwd.
+// Operations: fwd, bwd_data, bwd_weights (with bias), fwd+bwd; with an activation: fwd, bwd (all).
 struct FullyConnected final : Problem {
-  FullyConnected(size_t batch_size, size_t in_size, size_t out_size);
+  FullyConnected(size_t batch_size, size_t in_size, size_t out_size, Fused f = Fused::kNone);
   void offer(Peer& peer, Rows& rows) const override { peer.fully_connected(*this, rows); }
   Row row(const std::string& op) const override;
 
   size_t batch, inputs, outputs;
+  Fused fused;
   Buffer in, weights, bias, out_delta;
+  Buffer out, gradient;  // of a fused activation: the right output, and g
 };
 
 enum class LossFunction { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquare, kHuber };
