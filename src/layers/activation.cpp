@@ -8,8 +8,8 @@
 #include "core/call.h"
 #include "core/parallel.h"
 #include "layers/integer_constants.h"
-#include "ops/move.h"
-#include "ops/random.h"
+#include "ops/copy.h"
+#include "ops/random/random.h"
 #include "ops/softmax/softmax.h"
 
 namespace bnns::impl {

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "core/filter.h"
-#include "layers/slices.h"
+#include "layers/reduced_axes.h"
 #include "ops/activation/activation.h"
-#include "ops/vector_norm.h"
+#include "ops/vector_norm/vector_norm.h"
 
 namespace bnns::impl {
 namespace {

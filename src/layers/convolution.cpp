@@ -5,9 +5,9 @@
 #include "core/call.h"
 #include "core/filter.h"
 #include "layers/activation.h"
-#include "layers/convolution_problem.h"
+#include "layers/convolution_read.h"
 #include "ops/convolution/convolution.h"
-#include "ops/random.h"
+#include "ops/random/random.h"
 
 namespace bnns::impl {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/filter.h"
-#include "layers/convolution_problem.h"
+#include "layers/convolution_read.h"
 #include "openbnns/bnns.h"
 
 namespace bnns::impl {

@@ -6,7 +6,7 @@
 
 #include "core/call.h"
 #include "core/filter.h"
-#include "ops/move.h"
+#include "ops/copy.h"
 
 namespace bnns::impl {
 namespace {

@@ -5,11 +5,11 @@
 #include "core/call.h"
 #include "core/filter.h"
 #include "layers/activation.h"
-#include "layers/fully_connected_problem.h"
+#include "layers/fully_connected_read.h"
 #include "layers/integer_constants.h"
-#include "ops/fully_connected.h"
-#include "ops/integer_fully_connected.h"
-#include "ops/random.h"
+#include "ops/fully_connected/fully_connected.h"
+#include "ops/fully_connected/integer.h"
+#include "ops/random/random.h"
 
 namespace bnns::impl {
 namespace {
@@ -32,7 +32,6 @@ FullyConnectedProblem describe_problem(const FullyConnectedDescription& p,
           .activation =
               FusedActivation(*p.activation, parameters_of(activation), activation_axes(p.out))};
 }
-
 
 class FullyConnectedFilter final : public Filter {
  public:

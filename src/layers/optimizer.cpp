@@ -7,7 +7,7 @@
 #include "core/checked.h"
 #include "core/call.h"
 #include "core/filter.h"
-#include "layers/optimizer_fields.h"
+#include "layers/optimizer_read.h"
 
 namespace bnns::impl {
 namespace {

@@ -4,8 +4,8 @@
 #include "layers/pooling.h"
 
 #include "core/call.h"
-#include "layers/pooling_problem.h"
-#include "ops/random.h"
+#include "layers/pooling_read.h"
+#include "ops/random/random.h"
 
 namespace bnns::impl {
 namespace {

@@ -1,5 +1,5 @@
 // Random generators: a key and a counter of numbers drawn. A fill of n elements draws the next n
-// numbers, element by element in memory order (ops/random.h). Calls on one generator are
+// numbers, element by element in memory order (ops/random/random.h). Calls on one generator are
 // serialised by its lock; a call that fails draws nothing.
 #include "layers/random.h"
 
@@ -13,7 +13,7 @@
 #include "core/call.h"
 #include "core/filter.h"
 #include "core/platform.h"
-#include "ops/random.h"
+#include "ops/random/random.h"
 
 namespace bnns::impl {
 namespace {

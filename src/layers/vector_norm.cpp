@@ -2,8 +2,8 @@
 // n.
 #include "core/filter.h"
 #include "layers/clip.h"
-#include "layers/slices.h"
-#include "ops/vector_norm.h"
+#include "layers/reduced_axes.h"
+#include "ops/vector_norm/vector_norm.h"
 
 namespace bnns::impl {
 namespace {

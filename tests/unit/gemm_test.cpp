@@ -10,7 +10,7 @@
 
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/plan.h"
-#include "ops/half.h"
+#include "math/half.h"
 
 namespace bnns::impl {
 namespace {

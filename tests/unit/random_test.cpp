@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "hooks.h"
-#include "ops/double_math.h"
-#include "ops/random.h"
+#include "math/double_math.h"
+#include "ops/random/random.h"
 #include "random_call.h"
 #include "sanitizers.h"
 

@@ -4,8 +4,8 @@
 
 #include "core/checked.h"
 #include "core/parallel.h"
-#include "ops/blocks.h"
-#include "ops/random.h"
+#include "ops/convert/blocks.h"
+#include "ops/random/random.h"
 
 namespace bnns::impl {
 namespace {

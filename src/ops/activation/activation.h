@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "core/view.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 
 namespace bnns::impl {
 

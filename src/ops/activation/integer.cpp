@@ -4,7 +4,7 @@
 
 #include "core/checked.h"
 #include "core/parallel.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 
 namespace bnns::impl {
 

@@ -5,7 +5,7 @@
 #include "hwy/highway.h"
 
 #include "ops/activation/functions-inl.h"
-#include "ops/activation/rows-inl.h"
+#include "simd/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {

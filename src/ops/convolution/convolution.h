@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/lease.h"
-#include "ops/convolution/dots.h"
+#include "core/scratch_pool.h"
+#include "ops/convolution/weight_gradient.h"
 #include "ops/convolution/pass.h"
 #include "ops/convolution/weights.h"
 

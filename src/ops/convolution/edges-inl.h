@@ -14,7 +14,7 @@
 
 #include "hwy/highway.h"
 #include "ops/convolution/kernels.h"
-#include "ops/masks.h"
+#include "simd/masks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {

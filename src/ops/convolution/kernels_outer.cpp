@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include "ops/keep-inl.h"
-#include "ops/transpose-inl.h"
+#include "simd/register_barrier-inl.h"
+#include "simd/transpose-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "ops/convolution/columns-inl.h"
-#include "ops/keep-inl.h"
+#include "simd/register_barrier-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -6,7 +6,7 @@
 #include "hwy/highway.h"
 
 #include "ops/convolution/kernels.h"
-#include "ops/transpose-inl.h"
+#include "simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {

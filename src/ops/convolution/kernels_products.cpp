@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "ops/keep-inl.h"
+#include "simd/register_barrier-inl.h"
 #include "ops/convolution/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

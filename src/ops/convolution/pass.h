@@ -8,7 +8,7 @@
 
 #include "ops/convolution/kernels.h"
 #include "ops/convolution/rows.h"
-#include "ops/convolution/window.h"
+#include "ops/convolution/plan.h"
 
 namespace bnns::impl {
 

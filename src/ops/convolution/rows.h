@@ -6,7 +6,7 @@
 
 #include "core/view.h"
 #include "ops/activation/fused.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 
 namespace bnns::impl {
 

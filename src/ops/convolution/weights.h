@@ -5,10 +5,10 @@
 #include <cstddef>
 
 #include "core/view.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 #include "ops/convolution/geometry.h"
 #include "ops/convolution/kernels.h"
-#include "ops/convolution/window.h"
+#include "ops/convolution/plan.h"
 
 namespace bnns::impl {
 

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "ops/gemm/tile-inl.h"
-#include "ops/transpose-inl.h"
+#include "simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {

@@ -6,8 +6,8 @@
 
 #include "core/checked.h"
 #include "core/parallel.h"
-#include "ops/convert.h"
-#include "ops/half.h"
+#include "ops/convert/convert.h"
+#include "math/half.h"
 
 namespace bnns::impl {
 namespace {

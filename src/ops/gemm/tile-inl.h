@@ -16,7 +16,7 @@
 
 #include "ops/gemm/kernels.h"
 #include "ops/gemm/tree-inl.h"
-#include "ops/keep-inl.h"
+#include "simd/register_barrier-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {

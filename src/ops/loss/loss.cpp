@@ -5,7 +5,7 @@
 
 #include "core/checked.h"
 #include "core/parallel.h"
-#include "ops/blocks.h"
+#include "ops/convert/blocks.h"
 
 namespace bnns::impl {
 namespace {

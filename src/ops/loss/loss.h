@@ -9,9 +9,9 @@
 
 #include <cstddef>
 
-#include "core/lease.h"
+#include "core/scratch_pool.h"
 #include "core/view.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 
 namespace bnns::impl {
 

@@ -12,10 +12,10 @@
 #include <cstddef>
 #include <mutex>
 
-#include "core/lease.h"
+#include "core/scratch_pool.h"
 #include "core/memory.h"
 #include "ops/activation/fused.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 #include "ops/normalization/kernels.h"
 
 namespace bnns::impl {

@@ -10,7 +10,7 @@
 
 #include "core/checked.h"
 #include "core/parallel.h"
-#include "ops/blocks.h"
+#include "ops/convert/blocks.h"
 #include "ops/normalization/normalization.h"
 
 namespace bnns::impl::normalization {

@@ -5,7 +5,7 @@
 
 #include "core/checked.h"
 #include "core/parallel.h"
-#include "ops/vector_norm.h"
+#include "ops/vector_norm/vector_norm.h"
 
 namespace bnns::impl {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/view.h"
 #include "ops/activation/activation.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 
 namespace bnns::impl {
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "core/checked.h"
-#include "core/lease.h"
+#include "core/scratch_pool.h"
 #include "ops/activation/fused.h"
 #include "ops/pooling/kernels.h"
 #include "ops/pooling/planes.h"

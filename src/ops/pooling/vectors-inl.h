@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
-#include "ops/masks.h"
+#include "simd/masks.h"
 #include "ops/pooling/special.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "math/exp-inl.h"
-#include "ops/activation/rows-inl.h"
+#include "simd/rows-inl.h"
 #include "ops/softmax/softmax.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -11,7 +11,7 @@
 
 #include "core/view.h"
 #include "ops/activation/activation.h"
-#include "ops/convert.h"
+#include "ops/convert/convert.h"
 
 namespace bnns::impl {
 

@@ -1,0 +1,200 @@
+// Products of 3 x 3 taps for one output channel: depthwise layers, gradients of one input channel.
+//   out(i, j) (+)= bias + sum over c, r, s of w(c, r, s) * x(c, i + r, j + s)
+// A vector of columns walks down the rows: what it takes of a source row serves the three output
+// rows that meet it, and the nine weights stay in registers. The source may be the image itself;
+// its zeros around are made on the way.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/convolution/kernels_depthwise_3x3.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <algorithm>
+
+#include "ops/convolution/edges-inl.h"
+#include "ops/convolution/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// Outputs of a block, which stays in the first-level cache with its source.
+constexpr size_t kOutputs = 2048;
+constexpr size_t kColumns = kOutputs / 4;
+// Source channels, each summed from zero, whose sums are added to each other before anything else.
+constexpr size_t kChannels = kDepthBlock / (kGridTaps * kGridTaps);
+
+// Where a block of sums goes.
+struct Target {
+  float* data;
+  size_t row;
+  const float* bias;  // or NULL
+  bool add;           // to what is there
+};
+
+// Outputs [row, row + rows) x [column, column + columns).
+struct Block {
+  size_t row, rows;
+  size_t column, columns;
+  size_t pitch;  // whole vectors
+};
+
+// Outputs of one vector of columns, all rows of a block.
+template <class Window>
+HWY_NOINLINE void Walk(const ConvolutionGrid& x, const float* plane, const float* w,
+                       const Window& window, const Block& block, const Target& to) {
+  const D d;
+  V weight[kGridTaps * kGridTaps];
+  HWY_UNROLL(9)
+  for (size_t k = 0; k < kGridTaps * kGridTaps; ++k) weight[k] = hn::Set(d, w[k]);
+  const V bias = hn::Set(d, to.bias == nullptr ? 0 : to.bias[0]);
+  const bool has_bias = to.bias != nullptr, accumulate = to.add;
+  const size_t pitch = x.row, out_row = to.row;
+  const Window at = window;
+  // Sums of the next two outputs so far, and the one that is complete.
+  V second = hn::Zero(d), third = hn::Zero(d), sum;
+  const auto add = [&](V v0, V v1, V v2) HWY_ATTR {
+    const auto taps = [&](size_t r, V v) HWY_ATTR {
+      v = hn::MulAdd(weight[r * kGridTaps], v0, v);
+      v = hn::MulAdd(weight[r * kGridTaps + 1], v1, v);
+      return hn::MulAdd(weight[r * kGridTaps + 2], v2, v);
+    };
+    sum = taps(2, third);
+    third = taps(1, second);
+    second = taps(0, hn::Zero(d));
+  };
+  float* out = to.data;
+  const auto store = [&]() HWY_ATTR {
+    if (has_bias) sum = hn::Add(sum, bias);
+    if (accumulate) sum = hn::Add(hn::LoadU(d, out), sum);
+    hn::StoreU(sum, d, out);
+    out += out_row;
+  };
+  // Source rows [first, end) of which [low, high) are inside the image.
+  const ptrdiff_t first = x.first_row + static_cast<ptrdiff_t>(block.row);
+  const ptrdiff_t end = first + static_cast<ptrdiff_t>(block.rows + kGridTaps - 1);
+  const ptrdiff_t high = std::clamp(static_cast<ptrdiff_t>(x.rows), first, end);
+  const ptrdiff_t low = std::clamp<ptrdiff_t>(0, first, high), begin = first + kGridTaps - 1;
+  ptrdiff_t y = first;
+  for (; y < low; ++y) {
+    add(hn::Zero(d), hn::Zero(d), hn::Zero(d));
+    if (y >= begin) store();
+  }
+  const float* from = plane + y * static_cast<ptrdiff_t>(pitch);
+  for (; y < std::min(begin, high); ++y, from += pitch)
+    add(at.first(from), at.second(from), at.third(from));
+  HWY_UNROLL(4)
+  for (; y < high; ++y, from += pitch) {
+    add(at.first(from), at.second(from), at.third(from));
+    store();
+  }
+  for (; y < end; ++y) {
+    add(hn::Zero(d), hn::Zero(d), hn::Zero(d));
+    if (y >= begin) store();
+  }
+}
+
+void WalkAt(const ConvolutionGrid& x, const float* plane, const float* w, size_t column,
+            const Block& block, const Target& to) {
+  GridColumns(x, column).visit([&](const auto& window)
+                                   HWY_ATTR { Walk(x, plane, w, window, block, to); });
+}
+
+// One channel straight to the outputs. The last vector of a row is moved back so that it ends with
+// the row: some columns are computed twice, with equal bits.
+void Direct(const ConvolutionGrid& x, const ConvolutionProducts& b, const Block& block) {
+  const size_t lanes = hn::Lanes(D());
+  for (size_t j = 0; j < block.columns; j += lanes) {
+    const size_t column = std::min(block.column + j, b.columns - lanes);
+    WalkAt(x, x.data, b.panels, column, block,
+           {.data = b.out + block.row * b.out_row + column,
+            .row = b.out_row,
+            .bias = b.bias,
+            .add = false});
+  }
+}
+
+// Stores a row of n sums, or adds it to the outputs. Whole vectors may be stored as long as they
+// end before `room`.
+void Finish(const ConvolutionProducts& b, const float* sums, size_t n, size_t room, float* out) {
+  const D d;
+  const size_t lanes = hn::Lanes(d), step = b.out_step;
+  size_t j = 0;
+  for (; j < n && j + lanes <= room; j += lanes) {
+    V v = hn::Load(d, sums + j);
+    if (b.bias != nullptr) v = hn::Add(v, hn::Set(d, b.bias[0]));
+    if (b.accumulate) v = hn::Add(hn::LoadU(d, out + j), v);
+    hn::StoreU(v, d, out + j);
+  }
+  for (; j < n; ++j) {
+    const float sum = b.bias == nullptr ? sums[j] : sums[j] + b.bias[0];
+    out[j * step] = b.accumulate ? out[j * step] + sum : sum;
+  }
+}
+
+void Collect(const ConvolutionGrid& x, const ConvolutionProducts& all, const Block& block) {
+  HWY_ALIGN float sums[kOutputs];
+  const size_t lanes = hn::Lanes(D()), channels = all.depth / (kGridTaps * kGridTaps);
+  const size_t row = block.pitch;
+  ConvolutionProducts b = all;
+  for (size_t first = 0; first < channels; first += kChannels) {
+    for (size_t c = first; c < std::min(channels, first + kChannels); ++c) {
+      for (size_t j = 0; j < block.columns; j += lanes) {
+        WalkAt(x, x.data + c * x.plane, b.panels + c * kGridTaps * kGridTaps, block.column + j,
+               block, {.data = sums + j, .row = row, .bias = nullptr, .add = c > first});
+      }
+    }
+    float* out = b.out + block.row * b.out_row + block.column * b.out_step;
+    // What a row has too much the next one puts right, where they follow each other.
+    const bool runs_on = b.out_row == block.columns && !b.accumulate;
+    for (size_t i = 0; i < block.rows; ++i) {
+      const size_t rows = runs_on ? block.rows - i : 1;
+      Finish(b, sums + i * row, block.columns, b.out_step == 1 ? rows * block.columns : 0,
+             out + i * b.out_row);
+    }
+    b.bias = nullptr;
+    b.accumulate = true;
+  }
+}
+
+void GridProducts(const ConvolutionGrid& x, const ConvolutionProducts& b) {
+  const size_t lanes = hn::Lanes(D());
+  const bool direct =
+      b.depth == kGridTaps * kGridTaps && b.out_step == 1 && !b.accumulate && b.columns >= lanes;
+  for (size_t column = 0; column < b.columns; column += kColumns) {
+    const size_t columns = std::min(kColumns, b.columns - column);
+    const size_t pitch = (columns + lanes - 1) / lanes * lanes, rows = kOutputs / pitch;
+    for (size_t row = 0; row < b.rows; row += rows) {
+      (direct ? Direct : Collect)(x, b,
+                                  {.row = row,
+                                   .rows = std::min(rows, b.rows - row),
+                                   .column = column,
+                                   .columns = columns,
+                                   .pitch = pitch});
+    }
+  }
+}
+
+}  // namespace
+
+GridProductsKernel ConvolutionGridKernel() {
+  return GridProducts;
+}
+
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(ConvolutionGridKernel);
+GridProductsKernel convolution_grid_products() {
+  return pick(HWY_DISPATCH_TABLE(ConvolutionGridKernel))();
+}
+
+}  // namespace bnns::impl
+#endif

@@ -1,0 +1,151 @@
+// The weight gradient of 3 x 3 taps for one channel of the small image: depthwise layers.
+//   sums(c, r, s) += sum over i, j of a(i, j) * x(c, i + r, j + s)
+// A vector of columns walks down the rows: what it takes of a source row meets the three rows of a
+// that are in registers, and the nine sums stay there too, in lanes that are joined at the end of a
+// block. Only rows that meet are multiplied, and what a last vector has too much is masked in both
+// factors: an infinity counts only where it is met.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/convolution/kernels_depthwise_3x3_weight_gradient.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include <algorithm>
+
+#include "ops/convolution/edges-inl.h"
+#include "ops/convolution/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// The rows of a, one vector of them: all lanes, or those that count.
+struct Whole {
+  size_t at;
+  HWY_INLINE V load(const float* row) const { return hn::LoadU(D(), row + at); }
+};
+
+// A source row y, counted from that of the first row of a, that meets less than three rows of a.
+template <class Window, class Row>
+HWY_NOINLINE void MeetSome(const float* from, ptrdiff_t y, const ConvolutionDots& b,
+                           const Window& window, const Row& row, float* sums) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const V v[kGridTaps] = {window.first(from), window.second(from), window.third(from)};
+  for (size_t r = 0; r < kGridTaps; ++r) {
+    // Before the first row very large.
+    const size_t i = static_cast<size_t>(y) - r;
+    if (i >= b.rows) continue;
+    const V a = row.load(b.a + i * b.a_row);
+    for (size_t s = 0; s < kGridTaps; ++s) {
+      float* to = sums + (r * kGridTaps + s) * lanes;
+      hn::Store(hn::MulAdd(a, v[s], hn::Load(d, to)), d, to);
+    }
+  }
+}
+
+// Source rows from y on that meet three rows of a each.
+template <class Window, class Row>
+HWY_NOINLINE void MeetAll(const float* from, size_t pitch, size_t y, size_t rows,
+                          const ConvolutionDots& b, const Window& window, const Row& row,
+                          float* sums) {
+  const D d;
+  const size_t lanes = hn::Lanes(d), a_row = b.a_row;
+  const Window at = window;
+  const Row a_at = row;
+  V sum[kGridTaps * kGridTaps];
+  HWY_UNROLL(9)
+  for (size_t k = 0; k < kGridTaps * kGridTaps; ++k) sum[k] = hn::Load(d, sums + k * lanes);
+  const float* a = b.a + y * a_row;
+  V a1 = a_at.load(a - a_row), a2 = a_at.load(a - 2 * a_row);
+  HWY_UNROLL(3)
+  for (size_t i = 0; i < rows; ++i, a += a_row, from += pitch) {
+    const V a0 = a_at.load(a);
+    const V v[kGridTaps] = {at.first(from), at.second(from), at.third(from)};
+    HWY_UNROLL(3)
+    for (size_t s = 0; s < kGridTaps; ++s) {
+      sum[s] = hn::MulAdd(a0, v[s], sum[s]);
+      sum[s + kGridTaps] = hn::MulAdd(a1, v[s], sum[s + kGridTaps]);
+      sum[s + 2 * kGridTaps] = hn::MulAdd(a2, v[s], sum[s + 2 * kGridTaps]);
+    }
+    a2 = a1;
+    a1 = a0;
+  }
+  HWY_UNROLL(9)
+  for (size_t k = 0; k < kGridTaps * kGridTaps; ++k) hn::Store(sum[k], d, sums + k * lanes);
+}
+
+// One vector of columns, all rows of a block. sums: of all nine taps.
+template <class Window, class Row>
+void Walk(const ConvolutionGrid& x, const float* plane, const ConvolutionDots& b,
+          const Window& window, const Row& row, float* sums) {
+  constexpr ptrdiff_t kHalo = kGridTaps - 1;
+  const auto rows = static_cast<ptrdiff_t>(b.rows), pitch = static_cast<ptrdiff_t>(x.row);
+  const ptrdiff_t high = std::min(static_cast<ptrdiff_t>(x.rows) - x.first_row, rows + kHalo);
+  const float* first = plane + x.first_row * pitch;
+  ptrdiff_t y = std::max<ptrdiff_t>(0, -x.first_row);
+  for (; y < std::min(high, kHalo); ++y) MeetSome(first + y * pitch, y, b, window, row, sums);
+  const ptrdiff_t end = std::min(high, rows);
+  if (y < end) {
+    MeetAll(first + y * pitch, x.row, static_cast<size_t>(y), static_cast<size_t>(end - y), b,
+            window, row, sums);
+    y = end;
+  }
+  for (; y < high; ++y) MeetSome(first + y * pitch, y, b, window, row, sums);
+}
+
+// The vector of columns that begins with `column`.
+void WalkAt(const ConvolutionGrid& x, const float* plane, const ConvolutionDots& b, size_t column,
+            float* sums) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const GridColumns at(x, column);
+  const Whole whole = {column};
+  if (column + lanes <= b.columns) {
+    at.visit([&](const auto& window) HWY_ATTR { Walk(x, plane, b, window, whole, sums); });
+    return;
+  }
+  const auto counts = hn::FirstN(d, b.columns - column);
+  const size_t columns = std::max(b.columns, Edge::narrowest());
+  const Edge row = Edge::of(static_cast<ptrdiff_t>(column), columns);
+  GridEdges edges = at.edges();
+  for (Edge& edge : edges.edge) edge.has_column = hn::And(edge.has_column, counts);
+  Walk(x, plane, b, edges, row, sums);
+}
+
+void GridDots(const ConvolutionGrid& x, const ConvolutionDots& b) {
+  const D d;
+  const size_t lanes = hn::Lanes(d), taps = kGridTaps * kGridTaps;
+  for (size_t c = 0; c < b.depth / taps; ++c) {
+    HWY_ALIGN float sums[kGridTaps * kGridTaps * hn::MaxLanes(D())] = {};
+    for (size_t column = 0; column < b.columns; column += lanes)
+      WalkAt(x, x.data + c * x.plane, b, column, sums);
+    for (size_t k = 0; k < taps; ++k)
+      b.sums[(c * taps + k) * b.sums_row] +=
+          hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums + k * lanes)));
+  }
+}
+
+}  // namespace
+
+GridDotsKernel ConvolutionGridDotsKernel() {
+  return GridDots;
+}
+
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(ConvolutionGridDotsKernel);
+GridDotsKernel convolution_grid_dots() {
+  return pick(HWY_DISPATCH_TABLE(ConvolutionGridDotsKernel))();
+}
+
+}  // namespace bnns::impl
+#endif

@@ -1,0 +1,74 @@
+// Loops of a vector function over a row of floats. The last, incomplete vector goes through a
+// buffer on the stack: nothing outside the row is read or written, and every element is computed by
+// the same instructions whatever its position.
+
+#if defined(OPENBNNS_SIMD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPENBNNS_SIMD_ROWS_INL_H_
+#undef OPENBNNS_SIMD_ROWS_INL_H_
+#else
+#define OPENBNNS_SIMD_ROWS_INL_H_
+#endif
+
+#include <cstring>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+
+// y[i] = f(x[i]). Two vectors at a time: functions that wait for memory then spend less on the
+// loop, others hide the latency of one in the other.
+template <class F>
+HWY_INLINE void MapRow(const float* x, float* y, size_t n, const F& f) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto y0 = f(hn::LoadU(d, x + i)), y1 = f(hn::LoadU(d, x + i + lanes));
+    hn::StoreU(y0, d, y + i);
+    hn::StoreU(y1, d, y + i + lanes);
+  }
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
+  if (i == n) return;
+  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+  std::memcpy(tail, x + i, (n - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, tail)), d, tail);
+  std::memcpy(y + i, tail, (n - i) * sizeof(float));
+}
+
+// z[i] = f(x[i], y[i]). Four vectors of a tensor at a time: where tensors lie a multiple of 4 KB
+// apart, some processors let a line of one evict that of another, which then costs less.
+template <class F>
+HWY_INLINE void MapRow(const float* x, const float* y, float* z, size_t n, const F& f) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto x0 = hn::LoadU(d, x + i), x1 = hn::LoadU(d, x + i + lanes);
+    const auto x2 = hn::LoadU(d, x + i + 2 * lanes), x3 = hn::LoadU(d, x + i + 3 * lanes);
+    const auto z0 = f(x0, hn::LoadU(d, y + i)), z1 = f(x1, hn::LoadU(d, y + i + lanes));
+    const auto z2 = f(x2, hn::LoadU(d, y + i + 2 * lanes));
+    const auto z3 = f(x3, hn::LoadU(d, y + i + 3 * lanes));
+    hn::StoreU(z0, d, z + i);
+    hn::StoreU(z1, d, z + i + lanes);
+    hn::StoreU(z2, d, z + i + 2 * lanes);
+    hn::StoreU(z3, d, z + i + 3 * lanes);
+  }
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(f(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, z + i);
+  }
+  if (i == n) return;
+  HWY_ALIGN float x_tail[hn::MaxLanes(d)] = {};
+  HWY_ALIGN float y_tail[hn::MaxLanes(d)] = {};
+  std::memcpy(x_tail, x + i, (n - i) * sizeof(float));
+  std::memcpy(y_tail, y + i, (n - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, x_tail), hn::Load(d, y_tail)), d, x_tail);
+  std::memcpy(z + i, x_tail, (n - i) * sizeof(float));
+}
+
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
