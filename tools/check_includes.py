@@ -50,7 +50,8 @@ def folder_of(path):
 
 def resolve(path, name):
     """The file in the tree that an include names, or None."""
-    for base in (os.path.dirname(path), "src", "include", "include/compat"):
+    own = folder_of(path) or os.path.dirname(path)
+    for base in (os.path.dirname(path), own, "src", "include", "include/compat"):
         candidate = os.path.normpath(os.path.join(base, name))
         if os.path.isfile(os.path.join(ROOT, candidate)):
             return candidate

@@ -1,0 +1,38 @@
+// A library that takes part. One function per workload family; a library overrides those it can do,
+// and in them adds one entry per operation and per way of calling it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/harness.h"
+
+namespace bench {
+
+struct Activation;
+struct Convolution;
+struct FullyConnected;
+struct Loss;
+struct Normalization;
+struct Optimizer;
+struct Pooling;
+
+class Peer {
+ public:
+  virtual ~Peer() = default;
+  virtual std::string describe() const = 0;  // name, version, and the settings it runs with
+  virtual void activation(const Activation&, Rows&) {}
+  virtual void convolution(const Convolution&, Rows&) {}
+  virtual void fully_connected(const FullyConnected&, Rows&) {}
+  virtual void loss(const Loss&, Rows&) {}
+  virtual void normalization(const Normalization&, Rows&) {}
+  virtual void optimizer(const Optimizer&, Rows&) {}
+  virtual void pooling(const Pooling&, Rows&) {}
+};
+
+std::unique_ptr<Peer> make_ours(int threads);
+std::unique_ptr<Peer> make_onednn(int threads);
+std::unique_ptr<Peer> make_torch(int threads);
+
+}  // namespace bench
