@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/parallel.h"
+
 namespace bnns::impl {
 namespace {
 
@@ -10,6 +12,9 @@ namespace {
 constexpr size_t kBufferFloats = 65536;
 // Of g = dy act'(y) per thread: it is read by all passes while it is in the second-level cache.
 constexpr size_t kGradientFloats = 65536;
+constexpr size_t kGrainFloats = 16384;
+// Of a value of g at least: y and dy come from memory.
+constexpr double kNanoseconds = 0.3;
 
 size_t group_channels(const View& image, const ConvolutionGeometry& g) {
   return image.extent[2] / g.groups;
@@ -135,6 +140,31 @@ void ConvolutionOp::forward(size_t batch, const ImageBatch& in, const ImageBatch
   if (f.is_random()) f.forward(context_.threads, all, random_stream);
 }
 
+// g of a range of samples. Whether threads help is decided for the whole batch: the next passes
+// wake them anyway, and find in their caches what they have written.
+void ConvolutionOp::make_gradient(const SampleRange& range, const Gradients& p,
+                                  const ImageBatch& g) const {
+  const View& one = g.one;
+  const size_t plane = one.extent[0] * one.extent[1], channels = one.extent[2];
+  const size_t step = std::clamp<size_t>(kGrainFloats / plane, 1, channels);
+  const size_t blocks = div_up(channels, step);
+  const double each = std::max(kNanoseconds, problem_.activation.nanoseconds());
+  const double work = each * static_cast<double>(range.batch) * static_cast<double>(one.count);
+  const ImageBatch y = p.out.from(range.first), dy = p.dy.from(range.first);
+  const auto body = [&](size_t grain, size_t) {
+    const size_t n = grain / blocks, c = grain % blocks * step;
+    const auto part = [&](const ImageBatch& images) {
+      View view = images.one;
+      view.data = images.floats() + images.offset(n, c, 0);
+      view.extent[2] = std::min(step, channels - c);
+      view.count = plane * view.extent[2];
+      return view;
+    };
+    problem_.activation.multiply_by_slope(1, part(y), part(dy), part(g));
+  };
+  parallel_for(useful_threads(context_.threads, work), range.count * blocks, body);
+}
+
 void ConvolutionOp::backward(size_t batch, const Gradients& p) {
   // All memory before anything is written.
   LeasePool<Scratch>::Lease scratch = scratch_.take();
@@ -150,13 +180,7 @@ void ConvolutionOp::backward(size_t batch, const Gradients& p) {
   const size_t step = activation ? samples_ : batch;
   for (size_t first = 0; first < batch; first += step) {
     const SampleRange range = {first, std::min(step, batch - first), batch};
-    if (activation) {
-      const auto samples = [&](const ImageBatch& images) {
-        return with_samples(images.one, images.data, range.count, images.step());
-      };
-      problem_.activation.multiply_by_slope(context_.threads, samples(p.out.from(first)),
-                                            samples(p.dy.from(first)), samples(g));
-    }
+    if (activation) make_gradient(range, p, g);
     if (want_dx) {
       const ConvolutionPass pass = {.plan = &way.plan,
                                     .direction = way.direction,

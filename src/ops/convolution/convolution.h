@@ -82,6 +82,7 @@ class ConvolutionOp {
   template <class T>
   T* buffer(Array<T>& array, size_t size);
   ImageBatch gradient_buffer(Scratch& scratch);
+  void make_gradient(const SampleRange& range, const Gradients& p, const ImageBatch& g) const;
   ConvolutionWork work(Scratch& scratch);
   const float* ready_weights(Scratch& scratch);
   const float* ready_panels(Scratch& scratch, const Way& way);
