@@ -153,7 +153,7 @@ inline std::vector<Backward> activation_backward(const reference::ActivationLaye
   return ways;
 }
 
-inline Case activation_case(const ActivationRow& row, const Shape& in, const Shape& out,
+inline Case activation_case(const ActivationInfo& row, const Shape& in, const Shape& out,
                             size_t batch, uint32_t axis_flags = 0) {
   Case c{.layer = "activation", .function = row.name, .shape = tag(in, batch)};
   if (in.layout != out.layout || in.size != out.size) c.shape = tag(in) + "_to_" + tag(out, batch);
@@ -190,7 +190,7 @@ inline Case activation_case(const ActivationRow& row, const Shape& in, const Sha
 }
 
 // All sizes around the vector widths, then large ones that are worth several threads.
-inline void add_activation_sweep(Suite& suite, const ActivationRow& row) {
+inline void add_activation_sweep(Suite& suite, const ActivationInfo& row) {
   if (row.function == BNNSActivationFunctionPReLUPerChannel) return;
   for (size_t n = 1; n <= 70; ++n) {
     Case c = activation_case(row, vector_of(n), vector_of(n), 1 + n % 3);
@@ -203,7 +203,7 @@ inline void add_activation_sweep(Suite& suite, const ActivationRow& row) {
   suite.cases.push_back(large);
 }
 
-inline void add_activation_layouts(Suite& suite, const ActivationRow& row) {
+inline void add_activation_layouts(Suite& suite, const ActivationInfo& row) {
   for (size_t rank = 1; rank <= 8; ++rank) {
     Index size = {5, 3, 2, 4, 1, 2, 1, 3};
     size.resize(rank);
@@ -223,7 +223,7 @@ inline void add_activation_layouts(Suite& suite, const ActivationRow& row) {
       activation_case(row, image(5, 4, 3), {BNNSDataLayout2DFirstMajor, {6, 10}}, 2));
 }
 
-inline void add_softmax_axes(Suite& suite, const ActivationRow& row) {
+inline void add_softmax_axes(Suite& suite, const ActivationInfo& row) {
   for (uint32_t flags = 1; flags < 4; ++flags)
     suite.cases.push_back(activation_case(row, vector_of(21), vector_of(21), 5, flags));
   for (uint32_t flags = 1; flags < 8; ++flags)
@@ -237,7 +237,7 @@ inline void add_softmax_axes(Suite& suite, const ActivationRow& row) {
     suite.cases.push_back(activation_case(row, deep, deep, 2, flags));
 }
 
-inline void add_activation_gradients(Suite& suite, const ActivationRow& row) {
+inline void add_activation_gradients(Suite& suite, const ActivationInfo& row) {
   std::vector<Case> cases = {activation_case(row, image(3, 2, 2), image(3, 2, 2), 2)};
   if (is_softmax(row.function))
     for (uint32_t flags : {2u, 4u, 8u, 5u, 15u})
@@ -264,7 +264,7 @@ inline void add_activation_speed(Suite& suite) {
 
 inline void add_activation(Suite& suite) {
   add_activation_speed(suite);
-  for (const ActivationRow& row : activation_rows()) {
+  for (const ActivationInfo& row : activation_rows()) {
     suite.cases.push_back(activation_case(row, image(7, 5, 3), image(7, 5, 3), 2));
     add_activation_gradients(suite, row);
     add_activation_sweep(suite, row);

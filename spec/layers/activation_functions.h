@@ -219,15 +219,15 @@ void softmax_backward(const std::vector<T>& y, const std::vector<T>& dy, std::ve
 namespace spec {
 
 // How the cases use a function: parameters, a range of inputs, and where its kinks are.
-struct ActivationRow {
+struct ActivationInfo {
   BNNSActivationFunction function;
   const char* name;
   float alpha = 0, beta = 0;
   Fill fill = {};
 };
 
-inline const std::vector<ActivationRow>& activation_rows() {
-  static const std::vector<ActivationRow> rows = {
+inline const std::vector<ActivationInfo>& activation_rows() {
+  static const std::vector<ActivationInfo> rows = {
       {BNNSActivationFunctionIdentity, "identity"},
       {BNNSActivationFunctionRectifiedLinear, "relu", 0, 0, {.kinks = {0}}},
       {BNNSActivationFunctionLeakyRectifiedLinear, "leaky_relu", 0.3f, 0, {.kinks = {0}}},
@@ -272,8 +272,8 @@ inline const std::vector<ActivationRow>& activation_rows() {
   return rows;
 }
 
-inline const ActivationRow& activation_row(BNNSActivationFunction function) {
-  for (const ActivationRow& row : activation_rows())
+inline const ActivationInfo& activation_row(BNNSActivationFunction function) {
+  for (const ActivationInfo& row : activation_rows())
     if (row.function == function) return row;
   return activation_rows()[0];
 }
@@ -284,7 +284,7 @@ inline bool is_softmax(BNNSActivationFunction f) {
 inline bool derives_from_y(BNNSActivationFunction f) {
   return is_softmax(f) || reference::formula<double>(f).from_y != nullptr;
 }
-inline BNNSActivation activation_of(const ActivationRow& row) {
+inline BNNSActivation activation_of(const ActivationInfo& row) {
   return {.function = row.function, .alpha = row.alpha, .beta = row.beta};
 }
 

@@ -15,14 +15,14 @@ namespace spec {
 inline ElementType converted_type(BNNSDataType type, bool scaled) {
   ElementType t{.type = type};
   if (scaled && t.scaled()) {
-    t.scale = t.row().lo < 0 ? 0.5f : 0.25f;
-    t.bias = t.row().lo < 0 ? 3.0f : -2.0f;
+    t.scale = t.info().lo < 0 ? 0.5f : 0.25f;
+    t.bias = t.info().lo < 0 ? 3.0f : -2.0f;
   }
   return t;
 }
 
 // Ties, ends of the ranges, far beyond them, and what is no number.
-inline std::vector<double> conversion_numbers(const TypeRow& from, const TypeRow& to) {
+inline std::vector<double> conversion_numbers(const TypeInfo& from, const TypeInfo& to) {
   std::vector<double> v = {0,     1,      2,      3,     -1,    -2,      -7,      5,     100,
                            127,   128,    -128,   -129,  255,   256,     1000,    -1000, 32767,
                            32768, -32768, -32769, 65535, 65536, 1048575, -1048575};
@@ -39,8 +39,8 @@ inline std::vector<double> conversion_numbers(const TypeRow& from, const TypeRow
 inline Case conversion_case(BNNSDataType from, BNNSDataType to, const Shape& in, const Shape& out,
                             bool scaled) {
   Case c = activation_case(activation_rows()[0], in, out, 2);
-  const TypeRow& source = type_row(from);
-  const TypeRow& target = type_row(to);
+  const TypeInfo& source = type_info(from);
+  const TypeInfo& target = type_info(to);
   c.layer = "conversion";
   c.function = std::string("to_") + target.name;
   c.shape += std::string("_from_") + source.name + (scaled ? "_scaled" : "");
@@ -103,7 +103,7 @@ inline Case integer_linear_case(const Shape& shape, bool per_channel) {
   c.operands[0].fill.choices = {0, 1, -1, 2, 3, -5, 17, 99, -100, 127, -128, 1000, -1000, 30000};
   c.types.clear();
   const auto add = [&](BNNSDataType from, BNNSDataType to) {
-    c.types.push_back({.name = std::string(type_row(from).name) + "_" + type_row(to).name,
+    c.types.push_back({.name = std::string(type_info(from).name) + "_" + type_info(to).name,
                        .types = {{.type = from}, {.type = to}}});
   };
   add(BNNSDataTypeInt32, BNNSDataTypeInt8);
@@ -123,8 +123,8 @@ inline void add_integer_activation(Suite& suite) {
 }
 
 inline void add_conversion(Suite& suite) {
-  for (const TypeRow& from : kTypes) {
-    for (const TypeRow& to : kTypes) {
+  for (const TypeInfo& from : kTypes) {
+    for (const TypeInfo& to : kTypes) {
       if (from.kind == Kind::kIndexed || to.kind == Kind::kIndexed) continue;
       suite.cases.push_back(
           conversion_case(from.type, to.type, vector_of(131), vector_of(131), false));

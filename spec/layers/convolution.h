@@ -255,7 +255,7 @@ inline BNNSFilter create_convolution(Call& call, const ConvolutionSize& s, bool 
 }
 
 inline Case convolution_case(const ConvolutionSize& s, BNNSDataLayout layout, bool bias,
-                             const ActivationRow& row = activation_rows()[0]) {
+                             const ActivationInfo& row = activation_rows()[0]) {
   Case c{.layer = s.transposed ? "transposed_convolution" : "convolution", .function = row.name};
   c.shape = convolution_tag(s, layout, bias);
   c.batch = s.batch;

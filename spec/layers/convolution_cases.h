@@ -119,7 +119,7 @@ inline void add_convolution_random(Suite& suite) {
 }
 
 inline void add_convolution_fused(Suite& suite) {
-  for (const ActivationRow& row : activation_rows()) {
+  for (const ActivationInfo& row : activation_rows()) {
     if (row.function == BNNSActivationFunctionPReLUPerChannel) continue;
     for (bool transposed : {false, true}) {
       const ConvolutionSize size = {.transposed = transposed,

@@ -42,7 +42,7 @@ namespace spec {
 // The layouts of one rank with the sizes that give each the same logical shape.
 inline std::vector<Shape> shapes_of_rank(size_t rank, const Index& logical) {
   std::vector<Shape> shapes;
-  for (const LayoutRow& row : kLayouts) {
+  for (const LayoutInfo& row : kLayouts) {
     if ((static_cast<uint32_t>(row.layout) >> 16) != rank) continue;
     Shape s{row.layout, logical};
     for (size_t t = 0; t < rank; ++t) s.size[logical_axis(s, t)] = logical[t];
@@ -52,8 +52,8 @@ inline std::vector<Shape> shapes_of_rank(size_t rank, const Index& logical) {
 }
 
 inline TypeSet copy_types(BNNSDataType from, BNNSDataType to, Need need) {
-  const std::string name = type_row(from).name;
-  return {.name = from == to ? name : name + "_" + type_row(to).name,
+  const std::string name = type_info(from).name;
+  return {.name = from == to ? name : name + "_" + type_info(to).name,
           .types = {{.type = from}, {.type = to}},
           .forward = need,
           .backward = Need::kNone};
@@ -62,8 +62,8 @@ inline TypeSet copy_types(BNNSDataType from, BNNSDataType to, Need need) {
 inline std::vector<TypeSet> all_copy_types() {
   constexpr BNNSDataType kF32 = BNNSDataTypeFloat32, kF16 = BNNSDataTypeFloat16;
   std::vector<TypeSet> sets;
-  for (const TypeRow& from : kTypes) {
-    for (const TypeRow& to : kTypes) {
+  for (const TypeInfo& from : kTypes) {
+    for (const TypeInfo& to : kTypes) {
       if (from.kind == Kind::kIndexed || to.kind == Kind::kIndexed) continue;
       const bool known =
           (from.type == kF32 && (to.type == kF16 || to.type == BNNSDataTypeInt32)) ||
@@ -90,8 +90,8 @@ inline Case copy_case(const Shape& from, const Shape& to, bool all_types) {
   c.types = {copy_types(f32.type, f32.type, Need::kRequired)};
   if (all_types) {
     c.types = all_copy_types();
-    const TypeRow& widest = type_row(BNNSDataTypeFloat32);
-    c.operands[0].fill.choices = conversion_numbers(widest, type_row(BNNSDataTypeBoolean));
+    const TypeInfo& widest = type_info(BNNSDataTypeFloat32);
+    c.operands[0].fill.choices = conversion_numbers(widest, type_info(BNNSDataTypeBoolean));
   }
   return c;
 }
@@ -108,7 +108,7 @@ inline Case transpose_case(const Shape& from, size_t axis0, size_t axis1, bool a
   };
   if (all_types) {
     c.types.clear();
-    for (const TypeRow& row : kTypes)
+    for (const TypeInfo& row : kTypes)
       if (row.kind != Kind::kIndexed)
         c.types.push_back(copy_types(row.type, row.type, Need::kRequired));
   }

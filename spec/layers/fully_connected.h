@@ -168,7 +168,7 @@ inline std::vector<Backward> fully_connected_backward(const reference::FullyConn
 }
 
 inline Case fully_connected_case(const FullyConnectedSize& size, BNNSDataLayout layout, bool bias,
-                                 const ActivationRow& row = activation_rows()[0]) {
+                                 const ActivationInfo& row = activation_rows()[0]) {
   const Shape weights = weights_shape(layout, size.in, size.out);
   Case c{.layer = "fully_connected", .function = row.name};
   c.shape = std::to_string(size.in) + "to" + std::to_string(size.out) + "_b" +
@@ -210,7 +210,7 @@ inline void keep_types(Case& c, std::initializer_list<const char*> names) {
 }
 
 inline void add_fully_connected_fused(Suite& suite) {
-  for (const ActivationRow& row : activation_rows()) {
+  for (const ActivationInfo& row : activation_rows()) {
     if (row.function == BNNSActivationFunctionPReLUPerChannel) continue;
     Case c = fully_connected_case({19, 13, 3}, BNNSDataLayoutRowMajorMatrix, true, row);
     keep_types(c, {"f32", "f16_f32", "bf16", "i8"});

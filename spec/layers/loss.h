@@ -13,16 +13,16 @@ namespace spec {
 
 enum class LossWeights { kNone, kOne, kPerSample, kPerElement };
 
-struct LossRow {
+struct LossInfo {
   BNNSLossFunction function;
   const char* name;
   Fill in = {}, labels = {};
 };
 
-inline const std::vector<LossRow>& loss_rows() {
+inline const std::vector<LossInfo>& loss_rows() {
   static const Fill kShares = {.lo = 0, .hi = 1};
   static const Fill kHot = {.choices = {0, 0, 1}};
-  static const std::vector<LossRow> rows = {
+  static const std::vector<LossInfo> rows = {
       {BNNSLossFunctionSoftmaxCrossEntropy, "softmax_cross_entropy", {-4, 4}, kShares},
       {BNNSLossFunctionSigmoidCrossEntropy, "sigmoid_cross_entropy", {-6, 6}, kShares},
       {BNNSLossFunctionMeanSquareError, "mean_square_error"},
@@ -264,7 +264,7 @@ inline std::string loss_tag(const LossSettings& s) {
          (s.smooth == 0 ? "" : "_smooth");
 }
 
-inline Case loss_case(const LossRow& row, const Shape& in, size_t batch, LossSettings s) {
+inline Case loss_case(const LossInfo& row, const Shape& in, size_t batch, LossSettings s) {
   s.function = row.function;
   Case c{.layer = "loss", .function = row.name, .shape = tag(in, batch) + loss_tag(s)};
   c.batch = batch;
@@ -310,7 +310,7 @@ inline Case loss_case(const LossRow& row, const Shape& in, size_t batch, LossSet
   return c;
 }
 
-inline LossSettings mixed_settings(const LossRow& row, size_t i) {
+inline LossSettings mixed_settings(const LossInfo& row, size_t i) {
   LossSettings s = {.function = row.function,
                     .reduction = static_cast<BNNSLossReductionFunction>(i % 5),
                     .weights = static_cast<LossWeights>(i % 4)};
@@ -322,7 +322,7 @@ inline LossSettings mixed_settings(const LossRow& row, size_t i) {
 }
 
 // All sizes around the vector widths; then all settings on one size; then layouts.
-inline void add_loss_tests(Suite& suite, const LossRow& row) {
+inline void add_loss_tests(Suite& suite, const LossInfo& row) {
   for (size_t n = 1; n <= 70; ++n) {
     for (size_t i : {n, 3 * n + 1}) {
       Case c = loss_case(row, vector_of(n), 1 + i % 4, mixed_settings(row, i));
@@ -352,7 +352,7 @@ inline void add_loss_tests(Suite& suite, const LossRow& row) {
 
 // A cosine between x and t is the layer's after x was divided by its norm; with r = norm of v the
 // gradient of 1 - t v / r is that of the layer at v / r, divided by r.
-inline Case normalised_cosine_case(const LossRow& row) {
+inline Case normalised_cosine_case(const LossInfo& row) {
   Case c = loss_case(row, vector_of(7), 3, {.reduction = BNNSLossReductionNone});
   c.shape += "_normalised";
   const reference::Loss loss{{.function = row.function, .reduction = BNNSLossReductionNone}};
@@ -387,8 +387,8 @@ inline Case normalised_cosine_case(const LossRow& row) {
   return c;
 }
 
-inline void add_loss_gradients(Suite& suite, const LossRow& row) {
-  LossRow smooth = row;
+inline void add_loss_gradients(Suite& suite, const LossInfo& row) {
+  LossInfo smooth = row;
   if (row.function == BNNSLossFunctionLog) smooth.in = {0.2, 0.8};
   for (size_t i = 0; i < 60; ++i) {
     if (i >= 20 && mixed_settings(row, i).smooth == 0) continue;
@@ -407,7 +407,7 @@ inline void add_loss_gradients(Suite& suite, const LossRow& row) {
 
 inline void add_loss_speed(Suite& suite) {
   const auto add = [&](BNNSLossFunction function, size_t n, size_t batch) {
-    for (const LossRow& row : loss_rows()) {
+    for (const LossInfo& row : loss_rows()) {
       if (row.function != function) continue;
       Case c = loss_case(row, vector_of(n), batch, {.reduction = BNNSLossReductionMean});
       c.speed = true;
@@ -423,7 +423,7 @@ inline void add_loss_speed(Suite& suite) {
 
 inline void add_loss(Suite& suite) {
   add_loss_speed(suite);
-  for (const LossRow& row : loss_rows()) {
+  for (const LossInfo& row : loss_rows()) {
     add_loss_gradients(suite, row);
     add_loss_tests(suite, row);
   }

@@ -236,7 +236,7 @@ inline std::vector<TypeSet> normalization_types(const Case& c) {
 
 inline Case normalization_case(
     NormalizationSettings s, size_t batch,
-    const ActivationRow& row = activation_row(BNNSActivationFunctionIdentity)) {
+    const ActivationInfo& row = activation_row(BNNSActivationFunctionIdentity)) {
   static const char* const kNames[] = {"batch", "instance", "layer", "group"};
   s.activation = activation_of(row);
   if (s.parameter.size.empty()) s.parameter = vector_of(s.channels());
@@ -309,7 +309,7 @@ inline void add_normalization_gradients(Suite& suite) {
       }
     }
   }
-  for (const ActivationRow& row : activation_rows()) {
+  for (const ActivationInfo& row : activation_rows()) {
     if (row.function == BNNSActivationFunctionPReLUPerChannel || is_softmax(row.function)) continue;
     Case c = normalization_case(normalization_settings(BNNSBatchNorm, image(3, 2, 2), 0), 2, row);
     // Left of its minimum this one cannot be told from y.
@@ -324,14 +324,14 @@ inline void add_normalization_gradients(Suite& suite) {
 
 // Planes and rows around the vector widths and around the sizes where the way through them changes.
 inline void add_normalization_sizes(Suite& suite) {
-  const ActivationRow& relu = activation_row(BNNSActivationFunctionRectifiedLinear);
+  const ActivationInfo& relu = activation_row(BNNSActivationFunctionRectifiedLinear);
   for (BNNSFilterType type : kNormalizations) {
     for (size_t n = 1; n <= 70; ++n) {
       const Shape shapes[] = {image(n, 1 + n % 2, 2 + n % 5), vector_of(n + 1), image(1, n, 4)};
       for (size_t i = 0; i < 3; ++i) {
         NormalizationSettings s = normalization_settings(type, shapes[i], n + i);
         s.affine = (n + i) % 7 != 0;
-        const ActivationRow& row = n % 2 ? relu : activation_row(BNNSActivationFunctionIdentity);
+        const ActivationInfo& row = n % 2 ? relu : activation_row(BNNSActivationFunctionIdentity);
         Case c = normalization_case(s, 2 + n % 3, row);
         c.thorough = false;
         suite.cases.push_back(c);

@@ -161,7 +161,7 @@ inline void set_passes(Case& c, const reference::Pooling& layer, const reference
 }
 
 inline Case pooling_case(const PoolingRow& row, const PoolingSize& size, bool bias,
-                         const ActivationRow& activation = activation_rows()[0]) {
+                         const ActivationInfo& activation = activation_rows()[0]) {
   const reference::Pooling layer{row.function, size, activation_of(activation)};
   const bool un_max = row.function == BNNSPoolingFunctionUnMax;
   const bool max = row.function == BNNSPoolingFunctionMax;
@@ -294,14 +294,14 @@ inline void add_pooling_fused(Suite& suite) {
                             .kernel = {2, 3},
                             .stride = {2, 2},
                             .pad = {1, 0, 1, 1}};
-  for (const ActivationRow& row : activation_rows()) {
+  for (const ActivationInfo& row : activation_rows()) {
     if (row.function == BNNSActivationFunctionPReLUPerChannel) continue;
     suite.cases.push_back(pooling_case(kPoolingRows[suite.cases.size() % 5], size, true, row));
   }
 }
 
 inline void add_pooling_gradients(Suite& suite) {
-  const ActivationRow* tanh = &activation_rows()[4];
+  const ActivationInfo* tanh = &activation_rows()[4];
   for (const PoolingRow& row : kPoolingRows) {
     // Values of UnMax that share a cell do not have the derivative of a function.
     const bool un_max = row.function == BNNSPoolingFunctionUnMax;

@@ -10,7 +10,7 @@
 namespace spec {
 
 inline std::string check_ranks() {
-  for (const LayoutRow& row : kLayouts) {
+  for (const LayoutInfo& row : kLayouts) {
     const size_t rank = static_cast<uint32_t>(row.layout) >> 16;
     if (BNNSDataLayoutGetRank(row.layout) != rank) return std::string(row.name) + ": wrong rank";
   }
@@ -23,7 +23,7 @@ inline std::string check_ranks() {
 inline std::string check_data_sizes() {
   for (size_t rank = 1; rank <= 8; ++rank) {
     for (const Shape& shape : shapes_of_rank(rank, Index{3, 4, 2, 33, 2, 1, 3, 2})) {
-      for (const TypeRow& type : kTypes) {
+      for (const TypeInfo& type : kTypes) {
         for (Strides strides : {Strides::kDense, Strides::kPadded, Strides::kStrided}) {
           if (is_pack32(shape.layout)) continue;
           Shape s = shape;

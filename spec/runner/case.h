@@ -144,7 +144,7 @@ Values<T> make_values(const Case& c) {
 }
 
 inline TypeSet same_type(const Case& c, BNNSDataType type, Need backward) {
-  return {.name = type_row(type).name,
+  return {.name = type_info(type).name,
           .types = std::vector<ElementType>(c.operands.size(), ElementType{.type = type}),
           .backward = backward};
 }

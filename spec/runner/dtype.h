@@ -18,7 +18,7 @@ namespace spec {
 
 enum class Kind { kFloat, kInteger, kBoolean, kIndexed };
 
-struct TypeRow {
+struct TypeInfo {
   BNNSDataType type;
   const char* name;
   Kind kind;
@@ -28,7 +28,7 @@ struct TypeRow {
   double lo, hi;     // smallest and largest finite value
 };
 
-inline constexpr TypeRow kTypes[] = {
+inline constexpr TypeInfo kTypes[] = {
     {BNNSDataTypeFloat32, "f32", Kind::kFloat, 4, 24, -126, -0x1.fffffep127, 0x1.fffffep127},
     {BNNSDataTypeFloat16, "f16", Kind::kFloat, 2, 11, -14, -65504.0, 65504.0},
     {BNNSDataTypeBFloat16, "bf16", Kind::kFloat, 2, 8, -126, -0x1.fep127, 0x1.fep127},
@@ -44,14 +44,14 @@ inline constexpr TypeRow kTypes[] = {
     {BNNSDataTypeIndexed8, "idx8", Kind::kIndexed, 1, 0, 0, 0.0, 255.0},
 };
 
-inline const TypeRow& type_row(BNNSDataType type) {
-  for (const TypeRow& row : kTypes)
+inline const TypeInfo& type_info(BNNSDataType type) {
+  for (const TypeInfo& row : kTypes)
     if (row.type == type) return row;
   return kTypes[0];
 }
 
 // Round to nearest, ties to even, in a float format with subnormals; overflow gives infinity.
-inline double round_to_format(double v, const TypeRow& row) {
+inline double round_to_format(double v, const TypeInfo& row) {
   if (v == 0 || !std::isfinite(v)) return v;
   const int exponent = std::max(std::ilogb(v), row.min_exponent);
   const double quantum = std::ldexp(1.0, exponent - row.precision + 1);
@@ -78,13 +78,13 @@ inline double half_value(uint16_t bits) {
   return bits & 0x8000 ? -a : a;
 }
 
-inline double saturate(double v, const TypeRow& row) {
+inline double saturate(double v, const TypeInfo& row) {
   if (std::isnan(v)) return 0;
   return std::min(std::max(std::nearbyint(v), row.lo), row.hi);
 }
 
 // The stored number nearest to v: a value of the format, or an integer in range.
-inline double stored_nearest(double v, const TypeRow& row) {
+inline double stored_nearest(double v, const TypeInfo& row) {
   switch (row.kind) {
     case Kind::kFloat:
       return round_to_format(v, row);
@@ -172,14 +172,14 @@ struct ElementType {
   float bias = 0;
   std::vector<float> table = {};
 
-  const TypeRow& row() const { return type_row(type); }
-  bool scaled() const { return row().kind == Kind::kInteger; }
+  const TypeInfo& info() const { return type_info(type); }
+  bool scaled() const { return info().kind == Kind::kInteger; }
   double to_real(double stored) const {
-    if (row().kind == Kind::kIndexed) return table[static_cast<size_t>(stored)];
+    if (info().kind == Kind::kIndexed) return table[static_cast<size_t>(stored)];
     return scaled() ? double{scale} * stored + bias : stored;
   }
   double to_stored_unrounded(double real) const { return scaled() ? real / scale - bias : real; }
-  double to_stored(double real) const { return stored_nearest(to_stored_unrounded(real), row()); }
+  double to_stored(double real) const { return stored_nearest(to_stored_unrounded(real), info()); }
 };
 
 }  // namespace spec

@@ -10,7 +10,7 @@ Execution::Execution(const Case& c, const TypeSet& types, size_t threads)
   Random random(c.name());
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const Operand& o = c.operands[i];
-    const TypeRow& row = types.types[i].row();
+    const TypeInfo& row = types.types[i].info();
     const size_t samples = o.samples(c.batch);
     for (Placement* p : {&value_[i], &delta_[i]}) {
       p->place(o.shape, types.types[i], samples, {.edge = Edge::kStart});

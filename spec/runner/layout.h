@@ -30,12 +30,12 @@ struct Shape {
   }
 };
 
-struct LayoutRow {
+struct LayoutInfo {
   BNNSDataLayout layout;
   const char* name;
 };
 
-inline constexpr LayoutRow kLayouts[] = {
+inline constexpr LayoutInfo kLayouts[] = {
     {BNNSDataLayoutVector, "Vector"},
     {BNNSDataLayout1DLastMajor, "1DLastMajor"},
     {BNNSDataLayout1DFirstMajor, "1DFirstMajor"},
@@ -66,7 +66,7 @@ inline constexpr LayoutRow kLayouts[] = {
 };
 
 inline const char* layout_name(BNNSDataLayout layout) {
-  for (const LayoutRow& row : kLayouts)
+  for (const LayoutInfo& row : kLayouts)
     if (row.layout == layout) return row.name;
   return "?";
 }

@@ -55,7 +55,7 @@ class Placement {
     }
     d.data = data();
     d.data_type = type_.type;
-    if (type_.row().kind == Kind::kIndexed) {
+    if (type_.info().kind == Kind::kIndexed) {
       d.table_data = const_cast<float*>(table_.data());
       d.table_data_type = BNNSDataTypeFloat32;
     }
@@ -69,7 +69,7 @@ class Placement {
   size_t batch_argument() const { return batch_argument_; }
   size_t span_bytes() const { return span_of(shape_, stride_) * bytes(); }
   size_t elements() const { return offsets_.size(); }
-  size_t bytes() const { return type_.row().bytes; }
+  size_t bytes() const { return type_.info().bytes; }
   std::byte* data() const { return buffer_.data(); }
 
   void clear() { buffer_.fill(); }

@@ -185,7 +185,7 @@ struct Judgement {
 };
 
 inline Judgement judge(const ElementType& type, Bounded expected, double stored) {
-  const TypeRow& row = type.row();
+  const TypeInfo& row = type.info();
   const double exact = type.to_stored_unrounded(expected.value);
   const double nearest = type.to_stored(expected.value);
   if (expected.error == 0 || row.kind == Kind::kBoolean || std::isnan(exact) || std::isinf(exact))

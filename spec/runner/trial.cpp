@@ -19,7 +19,7 @@ Trial::Trial(const Case& c, const TypeSet& types, const Variation& variation,
       name_(c.name() + variation.suffix + "/" + types.name) {}
 
 double Trial::draw_number(const Operand& operand, const ElementType& type, Random& random) const {
-  const TypeRow& row = type.row();
+  const TypeInfo& row = type.info();
   if (variation_.numbers == Numbers::kIntegers && row.kind != Kind::kIndexed)
     return row.kind == Kind::kBoolean ? random.integer(0, 1)
                                       : random.integer(row.lo < 0 ? -4 : 0, 4);
@@ -41,9 +41,9 @@ Trial::Stored Trial::draw_operand(const Operand& operand, const ElementType& typ
   for (double& v : stored) v = draw_number(operand, type, random);
   if (variation_.numbers == Numbers::kSpecial && operand.role == Role::kIn) {
     const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
-    const double smallest = std::ldexp(1.0, type.row().min_exponent - type.row().precision + 1);
-    const double special[] = {nan,      inf,       -inf,          0.0,           -0.0,
-                              smallest, -smallest, type.row().hi, type.row().lo, 1 / 64.0};
+    const double smallest = std::ldexp(1.0, type.info().min_exponent - type.info().precision + 1);
+    const double special[] = {
+        nan, inf, -inf, 0.0, -0.0, smallest, -smallest, type.info().hi, type.info().lo, 1 / 64.0};
     for (size_t i = 0; i < stored.size(); i += 2) stored[i] = special[random.next() % 10];
   }
   return stored;

@@ -54,7 +54,7 @@ inline const std::vector<Variation>& all_variations() {
 inline bool fits(const Variation& v, const Case& c, const TypeSet& t) {
   if (v.numbers == Numbers::kIntegers && !c.integers_are_exact) return false;
   const bool wide = v.numbers == Numbers::kWide || v.numbers == Numbers::kSpecial;
-  if (wide && (!c.wide || t.types[0].row().kind != Kind::kFloat)) return false;
+  if (wide && (!c.wide || t.types[0].info().kind != Kind::kFloat)) return false;
   if (v.in_place && (!c.in_place || t.types[0].type != t.types[1].type)) return false;
   return true;
 }

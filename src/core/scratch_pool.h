@@ -13,46 +13,48 @@
 namespace bnns::impl {
 
 template <class Set>
-class LeasePool {
+class ScratchPool {
  public:
   static constexpr size_t kSlots = 32;
 
-  explicit LeasePool(const Memory& memory) : memory_(memory) {}
-  ~LeasePool() {
+  explicit ScratchPool(const Memory& memory) : memory_(memory) {}
+  ~ScratchPool() {
     for (auto& slot : slots_) destroy(slot.load(std::memory_order_relaxed));
   }
 
-  class Lease {
+  class Borrowed {
    public:
-    Lease(LeasePool& pool, Set* set) : pool_(&pool), set_(set) {}
-    Lease(Lease&& other) noexcept : pool_(other.pool_), set_(other.set_) { other.set_ = nullptr; }
-    Lease& operator=(Lease&&) = delete;
-    ~Lease() {
+    Borrowed(ScratchPool& pool, Set* set) : pool_(&pool), set_(set) {}
+    Borrowed(Borrowed&& other) noexcept : pool_(other.pool_), set_(other.set_) {
+      other.set_ = nullptr;
+    }
+    Borrowed& operator=(Borrowed&&) = delete;
+    ~Borrowed() {
       if (set_ != nullptr) pool_->give_back(set_);
     }
     Set* operator->() const { return set_; }
     Set& operator*() const { return *set_; }
 
    private:
-    LeasePool* pool_;
+    ScratchPool* pool_;
     Set* set_;
   };
 
-  Lease take() {
+  Borrowed take() {
     for (auto& slot : slots_) {
       if (slot.load(std::memory_order_relaxed) == nullptr) continue;
       Set* set = slot.exchange(nullptr, std::memory_order_acquire);
-      if (set != nullptr) return Lease(*this, set);
+      if (set != nullptr) return Borrowed(*this, set);
     }
-    return Lease(*this, new (memory_.allocate(sizeof(Set))) Set());
+    return Borrowed(*this, new (memory_.allocate(sizeof(Set))) Set());
   }
 
   // Makes `count` sets exist and calls prepare(set) on each.
   template <class Prepare>
   void reserve(size_t count, const Prepare& prepare) {
     if (count == 0) return;
-    Lease lease = take();
-    prepare(*lease);
+    Borrowed borrowed = take();
+    prepare(*borrowed);
     reserve(count - 1, prepare);
   }
 

@@ -17,48 +17,48 @@ namespace {
 
 constexpr BNNSActivationFunction kIdentity = BNNSActivationFunctionIdentity;
 
-struct ActivationProblem {
-  const ActivationRow* row;
+struct ActivationParameters {
+  const ActivationInfo* info;
   Descriptor in, out;
   uint32_t axis_flags;
   size_t channels = 1;
   size_t plane = 1;  // elements of a channel, consecutive in memory order
 };
 
-void check_channels(const BNNSLayerParametersActivation& p, ActivationProblem& problem) {
-  const ActivationRow& row = *problem.row;
-  if (row.kind != ActivationClass::kChannel && row.kind != ActivationClass::kInteger) return;
+void check_channels(const BNNSLayerParametersActivation& p, ActivationParameters& problem) {
+  const ActivationInfo& info = *problem.info;
+  if (info.kind != ActivationClass::kChannel && info.kind != ActivationClass::kInteger) return;
   const bool image = p.i_desc.layout == BNNSDataLayoutImageCHW;
   if (image) {
     problem.channels = problem.in.size[2];
     problem.plane = problem.in.size[0] * problem.in.size[1];
-  } else if (row.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
-    require(problem.in.rank() == 1, "i_desc.layout is ", problem.in.layout->name, "; ", row.name,
+  } else if (info.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
+    require(problem.in.rank() == 1, "i_desc.layout is ", problem.in.layout->name, "; ", info.name,
             " needs ImageCHW or a vector");
     problem.channels = problem.in.size[0];
   } else {
-    require(row.kind == ActivationClass::kInteger, "i_desc.layout is ", problem.in.layout->name,
-            "; ", row.name, " needs ImageCHW");
+    require(info.kind == ActivationClass::kInteger, "i_desc.layout is ", problem.in.layout->name,
+            "; ", info.name, " needs ImageCHW");
   }
 }
 
-void check_types(const ActivationProblem& problem) {
+void check_types(const ActivationParameters& problem) {
   const TypeInfo &in = *problem.in.type, &out = *problem.out.type;
-  if (problem.row->kind == ActivationClass::kInteger) {
+  if (problem.info->kind == ActivationClass::kInteger) {
     require(in.is_integer() && in.bytes() > 0, "i_desc.data_type is ", in.name, "; ",
-            problem.row->name, " needs an integer type");
+            problem.info->name, " needs an integer type");
     require(out.is_integer() && out.bytes() > 0, "o_desc.data_type is ", out.name, "; ",
-            problem.row->name, " needs an integer type");
+            problem.info->name, " needs an integer type");
   }
   require(can_write(out), "o_desc.data_type is ", out.name, "; it cannot be written");
 }
 
-ActivationProblem read(const BNNSLayerParametersActivation* p) {
+ActivationParameters read(const BNNSLayerParametersActivation* p) {
   require(p != nullptr, "layer_params is NULL");
-  ActivationProblem problem = {.row = &read_activation(p->activation),
-                               .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
-                               .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
-                               .axis_flags = p->axis_flags};
+  ActivationParameters problem = {.info = &read_activation(p->activation),
+                                  .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
+                                  .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
+                                  .axis_flags = p->axis_flags};
   require_plain_layout(problem.in, "i_desc");
   require_plain_layout(problem.out, "o_desc");
   if (problem.in.view.count != problem.out.view.count) {
@@ -67,7 +67,7 @@ ActivationProblem read(const BNNSLayerParametersActivation* p) {
   }
   check_channels(*p, problem);
   check_types(problem);
-  if (problem.row->kind == ActivationClass::kAxis) {
+  if (problem.info->kind == ActivationClass::kAxis) {
     const uint32_t known = (2u << problem.in.rank()) - 1;
     require((p->axis_flags & ~known) == 0, "axis_flags is ", p->axis_flags, "; i_desc has ",
             problem.in.rank(), " axes and the batch, so that only bits of ", known, " may be set");
@@ -109,24 +109,24 @@ BNNSNDArrayDescriptor float_vector(size_t size, float* data) {
 
 class ActivationFilter final : public Filter, public PointerCalls {
  public:
-  ActivationFilter(const FilterOptions& options, const ActivationProblem& problem,
+  ActivationFilter(const FilterOptions& options, const ActivationParameters& problem,
                    const BNNSActivation& activation);
 
   void apply(const ForwardArgs& args) override;
   void apply_backward(const BackwardArgs& args) override;
   BNNSNDArrayDescriptor pointer(BNNSPointerSpecifier target) override;
   Text plan() const override {
-    return Text(problem_.row->name, ", ", describe(problem_.in), " ", problem_.in.type->name,
+    return Text(problem_.info->name, ", ", describe(problem_.in), " ", problem_.in.type->name,
                 " to ", describe(problem_.out), " ", problem_.out.type->name,
                 flat_ ? ", on contiguous rows" : ", through views");
   }
 
  private:
-  bool per_channel() const { return problem_.row->kind == ActivationClass::kChannel; }
+  bool per_channel() const { return problem_.info->kind == ActivationClass::kChannel; }
   SoftmaxAxes axes() const;
   SoftmaxKind softmax_kind() const {
-    return problem_.row->function == BNNSActivationFunctionSoftmax ? SoftmaxKind::kSoftmax
-                                                                   : SoftmaxKind::kLogSoftmax;
+    return problem_.info->function == BNNSActivationFunctionSoftmax ? SoftmaxKind::kSoftmax
+                                                                    : SoftmaxKind::kLogSoftmax;
   }
   bool slope_known_from_output() const;
   Slope choose_slope(const BackwardArgs& args) const;
@@ -134,7 +134,7 @@ class ActivationFilter final : public Filter, public PointerCalls {
   void backward_axes(Slope slope, const Batch& known, const Batch& dy, const Gradient& dx);
   void backward_alpha(const Batch& x, const Batch& dy, const Gradient& alpha);
 
-  ActivationProblem problem_;
+  ActivationParameters problem_;
   bool flat_;  // element-wise on contiguous Float32: no views are needed
   ElementActivation function_;
   ElementRun run_;
@@ -145,22 +145,23 @@ class ActivationFilter final : public Filter, public PointerCalls {
   RandomStreams streams_;  // a new one per call
 };
 
-ActivationFilter::ActivationFilter(const FilterOptions& options, const ActivationProblem& problem,
+ActivationFilter::ActivationFilter(const FilterOptions& options,
+                                   const ActivationParameters& problem,
                                    const BNNSActivation& activation)
     : Filter("an activation filter", options),
       problem_(problem),
-      flat_(problem.row->kind == ActivationClass::kElement && problem.in.view.is_dense() &&
+      flat_(problem.info->kind == ActivationClass::kElement && problem.in.view.is_dense() &&
             problem.in.view.is_float() && problem.out.view.is_dense() &&
             problem.out.view.is_float()),
-      function_(*problem.row, parameters_of(activation)),
+      function_(*problem.info, coefficients_of(activation)),
       run_(options.threads),
       softmax_run_(options.threads),
-      streams_(is_random(*problem.row)) {
+      streams_(is_random(*problem.info)) {
   if (per_channel()) {
     alphas_ = Array<float>(options.memory, problem.channels);
     std::fill_n(alphas_.data(), problem.channels, activation.alpha);
   }
-  if (problem.row->kind == ActivationClass::kInteger) {
+  if (problem.info->kind == ActivationClass::kInteger) {
     integer_ = IntegerConstants(options, activation, problem.channels, problem.plane);
   }
   const size_t slopes = per_channel() ? problem.channels : 1;
@@ -176,13 +177,13 @@ void ActivationFilter::apply(const ForwardArgs& args) {
   const size_t n = in.count * args.batch;
   const bool packed = args.batch == 1 || (x_batch.step == in.span && y_batch.step == out.span);
   const bool serial =
-      threads() == 1 || static_cast<double>(n) * function_.row().nanoseconds < kSerialNanoseconds;
+      threads() == 1 || static_cast<double>(n) * function_.info().nanoseconds < kSerialNanoseconds;
   if (flat_ && packed && serial)
     return function_.forward(x_batch.at<const float>(0), y_batch.at<float>(0), n);
   const View x = whole(x_batch), y = whole(y_batch);
-  switch (problem_.row->kind) {
+  switch (problem_.info->kind) {
     case ActivationClass::kElement:
-      if (problem_.row->function == kIdentity) return run_move(*run_.convert, threads(), x, y);
+      if (problem_.info->function == kIdentity) return run_copy(*run_.convert, threads(), x, y);
       return run_forward(run_, function_, x, y);
     case ActivationClass::kChannel:
       return run_forward_channels(run_, function_, alphas_.data(), problem_.channels,
@@ -217,8 +218,8 @@ void ActivationFilter::apply_axes(const Batch& x_batch, const Batch& y_batch) {
   collapse(axes);
   const SoftmaxTensor x = {x_batch.data, in.type, in.scaling};
   const SoftmaxTensor y = {y_batch.data, out.type, out.scaling};
-  if (problem_.row->function == BNNSActivationFunctionGumbelMax) {
-    const ActivationParameters& p = function_.parameters();
+  if (problem_.info->function == BNNSActivationFunctionGumbelMax) {
+    const ActivationCoefficients& p = function_.coefficients();
     run_gumbel_max(softmax_run_, axes, p.alpha, p.beta, streams_.next(), x, y);
   } else {
     run_softmax(softmax_run_, softmax_kind(), axes, x, y);
@@ -226,18 +227,18 @@ void ActivationFilter::apply_axes(const Batch& x_batch, const Batch& y_batch) {
 }
 
 bool ActivationFilter::slope_known_from_output() const {
-  if (!problem_.row->from_output) return false;
-  bool known = slope_from_output(*problem_.row, function_.parameters());
+  if (!problem_.info->from_output) return false;
+  bool known = slope_from_output(*problem_.info, function_.coefficients());
   for (size_t c = 0; per_channel() && c < problem_.channels; ++c) known &= alphas_[c] > 0;
   return known;
 }
 
 Slope ActivationFilter::choose_slope(const BackwardArgs& args) const {
-  const char* name = problem_.row->name;
-  require(problem_.row->from_input, "activation is ", name, "; it has no gradient");
+  const char* name = problem_.info->name;
+  require(problem_.info->from_input, "activation is ", name, "; it has no gradient");
   // Not injective: x is better where it is given.
   const bool prefer_input =
-      problem_.row->function == BNNSActivationFunctionGELUApproximationSigmoid &&
+      problem_.info->function == BNNSActivationFunctionGELUApproximationSigmoid &&
       args.in != nullptr;
   if (args.out != nullptr && !prefer_input && slope_known_from_output()) return Slope::kFromOutput;
   require(
@@ -250,9 +251,9 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   const bool want_x = is_wanted(args.in_delta), want_alpha = is_wanted(args.weights_delta);
   require(!is_wanted(args.bias_delta), "bias_delta is given; an activation filter has no bias");
   if (!want_x && !want_alpha) return;
-  const bool has_slope = problem_.row->function == BNNSActivationFunctionLeakyRectifiedLinear ||
-                         problem_.row->function == BNNSActivationFunctionPReLUPerChannel;
-  require(!want_alpha || has_slope, "weights_delta is given; ", problem_.row->name,
+  const bool has_slope = problem_.info->function == BNNSActivationFunctionLeakyRectifiedLinear ||
+                         problem_.info->function == BNNSActivationFunctionPReLUPerChannel;
+  require(!want_alpha || has_slope, "weights_delta is given; ", problem_.info->name,
           " has no trainable slope");
   require(args.out_delta != nullptr, "out_delta is NULL");
   require(problem_.in.view.is_float() && problem_.out.view.is_float(), "i_desc.data_type is ",
@@ -284,7 +285,7 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   // Before in_delta is written: it may be the memory of in or out_delta.
   if (want_alpha) backward_alpha(x, dy, alpha);
   if (!want_x) return;
-  if (problem_.row->kind == ActivationClass::kAxis) {
+  if (problem_.info->kind == ActivationClass::kAxis) {
     backward_axes(slope, known, dy, dx);
   } else if (per_channel()) {
     run_backward_channels(run_, function_, slope, alphas_.data(), problem_.channels, problem_.plane,
@@ -322,10 +323,10 @@ BNNSNDArrayDescriptor ActivationFilter::pointer(BNNSPointerSpecifier target) {
   require(target == BNNSPointerSpecifierAlpha || target == BNNSPointerSpecifierBeta, "target is ",
           static_cast<uint32_t>(target), "; that is no BNNSPointerSpecifier");
   const bool alpha = target == BNNSPointerSpecifierAlpha;
-  require(alpha ? problem_.row->uses_alpha : problem_.row->uses_beta, "target is ",
-          alpha ? "Alpha" : "Beta", "; ", problem_.row->name, " has none");
+  require(alpha ? problem_.info->uses_alpha : problem_.info->uses_beta, "target is ",
+          alpha ? "Alpha" : "Beta", "; ", problem_.info->name, " has none");
   if (per_channel()) return float_vector(problem_.channels, alphas_.data());
-  ActivationParameters& p = function_.parameters();
+  ActivationCoefficients& p = function_.coefficients();
   return float_vector(1, alpha ? &p.alpha : &p.beta);
 }
 
@@ -334,25 +335,25 @@ BNNSNDArrayDescriptor ActivationFilter::pointer(BNNSPointerSpecifier target) {
 void require_slope_from_output(const FusedActivation& f) {
   constexpr const char* kRule =
       "; its slope cannot be had from the output, so that it cannot be trained fused";
-  require(f.row().from_output, "activation is ", f.row().name, kRule);
-  require(f.slope_known(), "activation is ", f.row().name, " with alpha ",
-          double{f.parameters().alpha}, kRule);
+  require(f.info().from_output, "activation is ", f.info().name, kRule);
+  require(f.slope_known(), "activation is ", f.info().name, " with alpha ",
+          double{f.coefficients().alpha}, kRule);
 }
 
-const ActivationRow& read_activation(const BNNSActivation& activation) {
-  const ActivationRow* row = find_activation(activation.function);
-  require(row != nullptr, "activation.function is ", static_cast<uint32_t>(activation.function),
+const ActivationInfo& read_activation(const BNNSActivation& activation) {
+  const ActivationInfo* info = find_activation(activation.function);
+  require(info != nullptr, "activation.function is ", static_cast<uint32_t>(activation.function),
           "; that is no BNNSActivationFunction");
-  require(!row->uses_alpha || std::isfinite(activation.alpha), "activation.alpha is ",
-          double{activation.alpha}, "; ", row->name, " needs a finite one");
-  require(!row->uses_beta || std::isfinite(activation.beta), "activation.beta is ",
-          double{activation.beta}, "; ", row->name, " needs a finite one");
-  return *row;
+  require(!info->uses_alpha || std::isfinite(activation.alpha), "activation.alpha is ",
+          double{activation.alpha}, "; ", info->name, " needs a finite one");
+  require(!info->uses_beta || std::isfinite(activation.beta), "activation.beta is ",
+          double{activation.beta}, "; ", info->name, " needs a finite one");
+  return *info;
 }
 
 BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameters,
                                   const BNNSFilterParameters* filter_parameters) {
-  const ActivationProblem problem = read(parameters);
+  const ActivationParameters problem = read(parameters);
   return make_filter<ActivationFilter>(FilterOptions(filter_parameters), problem,
                                        parameters->activation);
 }
@@ -360,7 +361,7 @@ BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameter
 void apply_activation(const BNNSLayerParametersActivation* parameters,
                       const BNNSFilterParameters* filter_parameters, size_t batch, size_t in_stride,
                       size_t out_stride) {
-  const ActivationProblem problem = read(parameters);
+  const ActivationParameters problem = read(parameters);
   ActivationFilter filter(FilterOptions(filter_parameters), problem, parameters->activation);
   filter.apply({.batch = batch,
                 .in = parameters->i_desc.data,

@@ -8,9 +8,9 @@
 namespace bnns::impl {
 
 // Checks function, alpha and beta; throws with the field "activation...".
-const ActivationRow& read_activation(const BNNSActivation& activation);
+const ActivationInfo& read_activation(const BNNSActivation& activation);
 
-inline ActivationParameters parameters_of(const BNNSActivation& activation) {
+inline ActivationCoefficients coefficients_of(const BNNSActivation& activation) {
   return {.alpha = activation.alpha, .beta = activation.beta};
 }
 

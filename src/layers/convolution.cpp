@@ -12,19 +12,19 @@
 namespace bnns::impl {
 namespace {
 
-ConvolutionProblem describe_problem(const ConvolutionDescription& c,
+ConvolutionProblem describe_problem(const ConvolutionParameters& c,
                                     const BNNSActivation& activation) {
   return {.geometry = c.geometry,
           .transposed = c.transposed,
           .in = c.in.view,
           .out = c.out.view,
           .has_bias = c.has_bias,
-          .activation = FusedActivation(*c.activation, parameters_of(activation))};
+          .activation = FusedActivation(*c.activation, coefficients_of(activation))};
 }
 
 class ConvolutionFilter final : public Filter {
  public:
-  ConvolutionFilter(const FilterOptions& options, const ConvolutionDescription& convolution,
+  ConvolutionFilter(const FilterOptions& options, const ConvolutionParameters& convolution,
                     const BNNSActivation& activation);
 
   void apply(const ForwardArgs& args) override;
@@ -39,14 +39,14 @@ class ConvolutionFilter final : public Filter {
     return convolution_.activation->function == BNNSActivationFunctionIdentity;
   }
 
-  ConvolutionDescription convolution_;
+  ConvolutionParameters convolution_;
   ConvolutionOp op_;
   RandomStreams streams_;
   bool use_client_pointer_;
 };
 
 ConvolutionFilter::ConvolutionFilter(const FilterOptions& options,
-                                     const ConvolutionDescription& convolution,
+                                     const ConvolutionParameters& convolution,
                                      const BNNSActivation& activation)
     : Filter(convolution.transposed ? "a transposed convolution filter" : "a convolution filter",
              options),
@@ -145,7 +145,7 @@ void ConvolutionFilter::reserve(size_t batch, size_t callers) {
 
 BNNSFilter make_convolution_filter(const BNNSLayerParametersConvolution* parameters,
                                    const BNNSFilterParameters* filter_parameters, bool transposed) {
-  const ConvolutionDescription convolution = read_convolution(parameters, transposed);
+  const ConvolutionParameters convolution = read_convolution(parameters, transposed);
   const FilterOptions options(filter_parameters);
   if (convolution.integer())
     return make_integer_convolution_filter(options, convolution, parameters->activation);

@@ -12,7 +12,7 @@ BNNSFilter make_convolution_filter(const BNNSLayerParametersConvolution* paramet
 
 // A convolution of integers with a fused IntegerLinearSaturate; it has no gradient.
 BNNSFilter make_integer_convolution_filter(const FilterOptions& options,
-                                           const ConvolutionDescription& convolution,
+                                           const ConvolutionParameters& convolution,
                                            const BNNSActivation& activation);
 
 }  // namespace bnns::impl

@@ -44,7 +44,7 @@ void require_moderate(size_t value, const char* field) {
 }
 
 // Both sides of a rule about two numbers of channels.
-void check_channels(const ConvolutionDescription& c, size_t groups) {
+void check_channels(const ConvolutionParameters& c, size_t groups) {
   const size_t in = c.in.size[2], out = c.out.size[2];
   const Descriptor& w = c.weights;
   require(in % groups == 0, "i_desc has ", in, " channels, groups is ", groups,
@@ -65,7 +65,7 @@ void check_channels(const ConvolutionDescription& c, size_t groups) {
           " output channels, o_desc has ", out, "; they must be equal");
 }
 
-void check_weights(const ConvolutionDescription& c) {
+void check_weights(const ConvolutionParameters& c) {
   const Descriptor& w = c.weights;
   require(is_weight_layout(*w.layout), "w_desc.layout is ", w.layout->name,
           "; it must be a layout of convolution weights");
@@ -80,7 +80,7 @@ void check_weights(const ConvolutionDescription& c) {
   }
 }
 
-void check_bias(const ConvolutionDescription& c) {
+void check_bias(const ConvolutionParameters& c) {
   if (!c.has_bias) return;
   const Descriptor& b = c.bias;
   require_plain_layout(b, "bias");
@@ -91,7 +91,7 @@ void check_bias(const ConvolutionDescription& c) {
   require_data(b.view.data, b.view.type, "bias.data");
 }
 
-void check_activation(const ConvolutionDescription& c) {
+void check_activation(const ConvolutionParameters& c) {
   require(c.activation->kind != ActivationClass::kChannel, "activation.function is ",
           c.activation->name, "; it exists only as an activation filter of its own");
   if (!c.integer()) return;
@@ -133,7 +133,7 @@ void check_sizes(const ConvolutionAxis& a, const Padding& pad, bool transposed, 
 }
 
 ConvolutionGeometry read_geometry(const BNNSLayerParametersConvolution& p,
-                                  const ConvolutionDescription& c) {
+                                  const ConvolutionParameters& c) {
   const size_t groups = at_least_one(p.groups);
   check_channels(c, groups);
   const Descriptor &large = c.transposed ? c.out : c.in, &small = c.transposed ? c.in : c.out;
@@ -165,16 +165,16 @@ ConvolutionGeometry read_geometry(const BNNSLayerParametersConvolution& p,
 
 }  // namespace
 
-ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* p, bool transposed) {
+ConvolutionParameters read_convolution(const BNNSLayerParametersConvolution* p, bool transposed) {
   require(p != nullptr, "layer_params is NULL");
-  ConvolutionDescription c = {.activation = &read_activation(p->activation),
-                              .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
-                              .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
-                              .weights = read_descriptor(p->w_desc, "w_desc", Use::kInput),
-                              .bias = {},
-                              .has_bias = p->bias.data != nullptr,
-                              .transposed = transposed,
-                              .geometry = {}};
+  ConvolutionParameters c = {.activation = &read_activation(p->activation),
+                             .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
+                             .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
+                             .weights = read_descriptor(p->w_desc, "w_desc", Use::kInput),
+                             .bias = {},
+                             .has_bias = p->bias.data != nullptr,
+                             .transposed = transposed,
+                             .geometry = {}};
   if (c.has_bias) c.bias = read_descriptor(p->bias, "bias", Use::kInput);
   check_image(c.in, "i_desc", transposed);
   check_image(c.out, "o_desc", transposed);
@@ -185,7 +185,7 @@ ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* p,
   return c;
 }
 
-ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionDescription& c,
+ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionParameters& c,
                                  bool client) {
   Call call(args.batch);
   const Batch in = call.reads(c.in.view, args.in, args.in_stride, kIn);
@@ -226,7 +226,7 @@ ConvolutionWeights map_weights(const Descriptor& w, bool transposed) {
           .transposed = transposed};
 }
 
-Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given, const ConvolutionDescription& c) {
+Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given, const ConvolutionParameters& c) {
   constexpr const char* kField = "weights_delta";
   const Descriptor d = read_descriptor(given, kField, Use::kOutput);
   require_delta_flags(given, kField);

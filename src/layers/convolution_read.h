@@ -11,8 +11,8 @@
 
 namespace bnns::impl {
 
-struct ConvolutionDescription {
-  const ActivationRow* activation;
+struct ConvolutionParameters {
+  const ActivationInfo* activation;
   Descriptor in, out, weights, bias;
   bool has_bias;
   bool transposed;
@@ -21,14 +21,14 @@ struct ConvolutionDescription {
   bool integer() const { return activation->kind == ActivationClass::kInteger; }
 };
 
-ConvolutionDescription read_convolution(const BNNSLayerParametersConvolution* parameters,
-                                        bool transposed);
+ConvolutionParameters read_convolution(const BNNSLayerParametersConvolution* parameters,
+                                       bool transposed);
 
 // Every check of a forward call; `client`: the filter reads the client's weights.
 struct ConvolutionTensors {
   Batch in, out;
 };
-ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionDescription& convolution,
+ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionParameters& convolution,
                                  bool client);
 
 inline ImageBatch images(const Batch& batch) {
@@ -40,6 +40,6 @@ ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);
 
 // A weights_delta: Float32, of any weight layout with the sizes of the filter's weights.
 Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given,
-                              const ConvolutionDescription& convolution);
+                              const ConvolutionParameters& convolution);
 
 }  // namespace bnns::impl

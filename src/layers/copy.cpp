@@ -73,7 +73,7 @@ void copy_weights(const ConvertKernels& kernels, size_t threads, const Descripto
           push(pair.from, extent, stride_of(from, i));
           push(pair.to, extent, stride_of(to, i));
         }
-        run_move(kernels, threads, collapsed(pair.from), collapsed(pair.to));
+        run_copy(kernels, threads, collapsed(pair.from), collapsed(pair.to));
       }
     }
   }
@@ -123,7 +123,7 @@ void copy_array(const BNNSNDArrayDescriptor* dest_given, const BNNSNDArrayDescri
     push(pair.from, src.logical_extent(i), src.logical_stride(i));
     push(pair.to, dest.logical_extent(i), dest.logical_stride(i));
   }
-  run_move(kernels, options.threads, collapsed(pair.from), collapsed(pair.to));
+  run_copy(kernels, options.threads, collapsed(pair.from), collapsed(pair.to));
 }
 
 void transpose_array(const BNNSNDArrayDescriptor* dest_given,
@@ -161,7 +161,7 @@ void transpose_array(const BNNSNDArrayDescriptor* dest_given,
     push(pair.to, dest.size[axis], stride_of_size(dest, axis));
     push(pair.from, dest.size[axis], stride_of_size(src, swapped(axis)));
   }
-  run_move(*convert_kernels(), options.threads, collapsed(pair.from), collapsed(pair.to));
+  run_copy(*convert_kernels(), options.threads, collapsed(pair.from), collapsed(pair.to));
 }
 
 }  // namespace bnns::impl

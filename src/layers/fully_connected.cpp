@@ -22,7 +22,7 @@ uint32_t activation_axes(const Descriptor& out) {
   return axes;
 }
 
-FullyConnectedProblem describe_problem(const FullyConnectedDescription& p,
+FullyConnectedProblem describe_problem(const FullyConnectedParameters& p,
                                        const BNNSActivation& activation) {
   return {.in_size = p.in.view.count,
           .out_size = p.out.view.count,
@@ -30,12 +30,12 @@ FullyConnectedProblem describe_problem(const FullyConnectedDescription& p,
           .out = p.out.view,
           .has_bias = p.has_bias,
           .activation =
-              FusedActivation(*p.activation, parameters_of(activation), activation_axes(p.out))};
+              FusedActivation(*p.activation, coefficients_of(activation), activation_axes(p.out))};
 }
 
 class FullyConnectedFilter final : public Filter {
  public:
-  FullyConnectedFilter(const FilterOptions& options, const FullyConnectedDescription& problem,
+  FullyConnectedFilter(const FilterOptions& options, const FullyConnectedParameters& problem,
                        const BNNSActivation& activation);
 
   void apply(const ForwardArgs& args) override;
@@ -54,7 +54,7 @@ class FullyConnectedFilter final : public Filter {
                           FullyConnectedOp::Gradients& g) const;
   FullyConnectedOp::Gradients read_gradients(const BackwardArgs& args, Call& call) const;
 
-  FullyConnectedDescription problem_;
+  FullyConnectedParameters problem_;
   FullyConnectedOp op_;
   IntegerConstants constants_;
   IntegerFullyConnected integer_ = {};
@@ -64,7 +64,7 @@ class FullyConnectedFilter final : public Filter {
 };
 
 FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
-                                           const FullyConnectedDescription& problem,
+                                           const FullyConnectedParameters& problem,
                                            const BNNSActivation& activation)
     : Filter("a fully connected filter", options),
       problem_(problem),
@@ -196,7 +196,7 @@ void FullyConnectedFilter::reserve(size_t batch, size_t callers) {
 
 BNNSFilter make_fully_connected_filter(const BNNSLayerParametersFullyConnected* parameters,
                                        const BNNSFilterParameters* filter_parameters) {
-  const FullyConnectedDescription problem = read_fully_connected(parameters);
+  const FullyConnectedParameters problem = read_fully_connected(parameters);
   return make_filter<FullyConnectedFilter>(FilterOptions(filter_parameters), problem,
                                            parameters->activation);
 }

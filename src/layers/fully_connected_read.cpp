@@ -14,7 +14,7 @@ void require_number(const Descriptor& d, const char* field) {
   require_plain_layout(d, field);
 }
 
-void check_weights(const FullyConnectedDescription& p) {
+void check_weights(const FullyConnectedParameters& p) {
   const Descriptor& w = p.weights;
   if (w.layout->opaque) fail_unsupported("w_desc.layout is ", w.layout->name, "; not implemented");
   require(w.rank() == 2 && !w.layout->packed32, "w_desc.layout is ", w.layout->name,
@@ -28,7 +28,7 @@ void check_weights(const FullyConnectedDescription& p) {
   require_data(w.view.data, w.view.type, "w_desc.data");
 }
 
-void check_bias(const FullyConnectedDescription& p) {
+void check_bias(const FullyConnectedParameters& p) {
   if (!p.has_bias) return;
   require_plain_layout(p.bias, "bias");
   require(p.bias.type->kind != TypeClass::kBoolean && p.bias.type->bits <= 32, "bias.data_type is ",
@@ -39,7 +39,7 @@ void check_bias(const FullyConnectedDescription& p) {
   require_data(p.bias.view.data, p.bias.view.type, "bias.data");
 }
 
-void check_activation(const FullyConnectedDescription& p) {
+void check_activation(const FullyConnectedParameters& p) {
   require(p.activation->kind != ActivationClass::kChannel, "activation.function is ",
           p.activation->name, "; it exists only as an activation filter of its own");
   if (!p.integer()) return;
@@ -52,14 +52,14 @@ void check_activation(const FullyConnectedDescription& p) {
 
 }  // namespace
 
-FullyConnectedDescription read_fully_connected(const BNNSLayerParametersFullyConnected* p) {
+FullyConnectedParameters read_fully_connected(const BNNSLayerParametersFullyConnected* p) {
   require(p != nullptr, "layer_params is NULL");
-  FullyConnectedDescription problem = {.activation = &read_activation(p->activation),
-                                       .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
-                                       .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
-                                       .weights = read_descriptor(p->w_desc, "w_desc", Use::kInput),
-                                       .bias = {},
-                                       .has_bias = p->bias.data != nullptr};
+  FullyConnectedParameters problem = {.activation = &read_activation(p->activation),
+                                      .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
+                                      .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
+                                      .weights = read_descriptor(p->w_desc, "w_desc", Use::kInput),
+                                      .bias = {},
+                                      .has_bias = p->bias.data != nullptr};
   if (problem.has_bias) problem.bias = read_descriptor(p->bias, "bias", Use::kInput);
   require_number(problem.in, "i_desc");
   require_number(problem.out, "o_desc");

@@ -7,14 +7,14 @@
 
 namespace bnns::impl {
 
-struct FullyConnectedDescription {
-  const ActivationRow* activation;
+struct FullyConnectedParameters {
+  const ActivationInfo* activation;
   Descriptor in, out, weights, bias;
   bool has_bias;
 
   bool integer() const { return activation->kind == ActivationClass::kInteger; }
 };
 
-FullyConnectedDescription read_fully_connected(const BNNSLayerParametersFullyConnected* parameters);
+FullyConnectedParameters read_fully_connected(const BNNSLayerParametersFullyConnected* parameters);
 
 }  // namespace bnns::impl

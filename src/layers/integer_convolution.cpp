@@ -10,7 +10,7 @@ namespace {
 
 class IntegerConvolutionFilter final : public Filter {
  public:
-  IntegerConvolutionFilter(const FilterOptions& options, const ConvolutionDescription& convolution,
+  IntegerConvolutionFilter(const FilterOptions& options, const ConvolutionParameters& convolution,
                            const BNNSActivation& activation)
       : Filter("a convolution filter", options),
         convolution_(convolution),
@@ -30,7 +30,7 @@ class IntegerConvolutionFilter final : public Filter {
   }
 
  private:
-  ConvolutionDescription convolution_;
+  ConvolutionParameters convolution_;
   IntegerConstants constants_;
   IntegerConvolution problem_;
   Array<char> weights_, bias_;
@@ -47,7 +47,7 @@ void IntegerConvolutionFilter::apply(const ForwardArgs& args) {
 }  // namespace
 
 BNNSFilter make_integer_convolution_filter(const FilterOptions& options,
-                                           const ConvolutionDescription& convolution,
+                                           const ConvolutionParameters& convolution,
                                            const BNNSActivation& activation) {
   return make_filter<IntegerConvolutionFilter>(options, convolution, activation);
 }

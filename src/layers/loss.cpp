@@ -16,13 +16,13 @@
 namespace bnns::impl {
 namespace {
 
-struct Problem {
+struct LossParameters {
   Descriptor in, out;
   LossProblem loss;
   YoloProblem yolo;
   const float* anchor_sizes = nullptr;
 
-  bool is_yolo() const { return loss.row->family == LossFamily::kYolo; }
+  bool is_yolo() const { return loss.info->family == LossFamily::kYolo; }
 };
 
 void require_finite(float value, const char* field) {
@@ -31,32 +31,32 @@ void require_finite(float value, const char* field) {
 
 // ---- The five structures ----
 
-void read_smoothing(float smooth, Problem& problem) {
+void read_smoothing(float smooth, LossParameters& problem) {
   require(smooth >= 0 && smooth <= 1, "label_smooth is ", double{smooth},
           "; it must be between 0 and 1");
-  const bool softmax = problem.loss.row->family == LossFamily::kSample;
+  const bool softmax = problem.loss.info->family == LossFamily::kSample;
   const size_t classes = softmax ? problem.in.size[0] : 2;
   problem.loss.parameters.keep = 1 - smooth;
   problem.loss.parameters.added = static_cast<float>(smooth / static_cast<double>(classes));
 }
 
-void read_extra(const BNNSLayerParametersLossBase&, Problem&) {}
+void read_extra(const BNNSLayerParametersLossBase&, LossParameters&) {}
 
-void read_extra(const BNNSLayerParametersLossSoftmaxCrossEntropy& p, Problem& problem) {
+void read_extra(const BNNSLayerParametersLossSoftmaxCrossEntropy& p, LossParameters& problem) {
   read_smoothing(p.label_smooth, problem);
 }
 
-void read_extra(const BNNSLayerParametersLossSigmoidCrossEntropy& p, Problem& problem) {
+void read_extra(const BNNSLayerParametersLossSigmoidCrossEntropy& p, LossParameters& problem) {
   read_smoothing(p.label_smooth, problem);
 }
 
-void read_extra(const BNNSLayerParametersLossHuber& p, Problem& problem) {
+void read_extra(const BNNSLayerParametersLossHuber& p, LossParameters& problem) {
   require_finite(p.huber_delta, "huber_delta");
   require(p.huber_delta > 0, "huber_delta is ", double{p.huber_delta}, "; it must be above 0");
   problem.loss.parameters.delta = p.huber_delta;
 }
 
-void check_yolo_grid(const BNNSLayerParametersLossYolo& p, Problem& problem) {
+void check_yolo_grid(const BNNSLayerParametersLossYolo& p, LossParameters& problem) {
   const char* field = "the number of values of a sample";
   require(p.number_of_grid_columns > 0, "number_of_grid_columns is 0; it must be at least 1");
   require(p.number_of_grid_rows > 0, "number_of_grid_rows is 0; it must be at least 1");
@@ -81,7 +81,7 @@ void check_yolo_grid(const BNNSLayerParametersLossYolo& p, Problem& problem) {
   problem.anchor_sizes = p.anchors_data;
 }
 
-void read_extra(const BNNSLayerParametersLossYolo& p, Problem& problem) {
+void read_extra(const BNNSLayerParametersLossYolo& p, LossParameters& problem) {
   require(problem.loss.reduction == BNNSLossReductionSum, "reduction is ",
           static_cast<uint32_t>(p.reduction), "; the YOLO loss needs BNNSLossReductionSum (",
           static_cast<uint32_t>(BNNSLossReductionSum), ")");
@@ -111,7 +111,7 @@ void read_extra(const BNNSLayerParametersLossYolo& p, Problem& problem) {
   }
 }
 
-void check_descriptors(Problem& problem) {
+void check_descriptors(LossParameters& problem) {
   const auto check = [](const Descriptor& d, const char* field) {
     require_plain_layout(d, field);
     require(d.view.is_float(), field, ".data_type is ", d.type->name, "; losses are Float32");
@@ -125,16 +125,16 @@ void check_descriptors(Problem& problem) {
 
 // Rows of softmax-type losses run along size[0]; in the order of memory that need not be the
 // fastest axis.
-void set_rows(Problem& problem) {
+void set_rows(LossParameters& problem) {
   LossProblem& loss = problem.loss;
   loss.sample = problem.in.view;
-  loss.row_length = loss.row->along_axis ? problem.in.size[0] : problem.in.view.count;
-  for (size_t k = 0; loss.row->along_axis && problem.in.layout->pair[k] != 0; ++k)
+  loss.row_length = loss.info->along_axis ? problem.in.size[0] : problem.in.view.count;
+  for (size_t k = 0; loss.info->along_axis && problem.in.layout->pair[k] != 0; ++k)
     loss.row_step *= problem.in.view.extent[k];
 }
 
 template <class Parameters>
-void read_as(const void* parameters, Problem& problem) {
+void read_as(const void* parameters, LossParameters& problem) {
   const auto& p = *static_cast<const Parameters*>(parameters);
   require(static_cast<uint32_t>(p.reduction) <= BNNSLossReductionNonZeroWeightMean, "reduction is ",
           static_cast<uint32_t>(p.reduction), "; that is no BNNSLossReductionFunction");
@@ -147,7 +147,7 @@ void read_as(const void* parameters, Problem& problem) {
 }
 
 // By function value; all structures begin with the function.
-using Reader = void (*)(const void* parameters, Problem& problem);
+using Reader = void (*)(const void* parameters, LossParameters& problem);
 constexpr Reader kReaders[kLossFunctions] = {
     nullptr,
     read_as<BNNSLayerParametersLossSoftmaxCrossEntropy>,
@@ -162,13 +162,13 @@ constexpr Reader kReaders[kLossFunctions] = {
     read_as<BNNSLayerParametersLossBase>,
 };
 
-Problem read(const void* parameters) {
+LossParameters read(const void* parameters) {
   require(parameters != nullptr, "layer_params is NULL");
   BNNSLossFunction function;
   std::memcpy(&function, parameters, sizeof function);
-  Problem problem;
-  problem.loss.row = find_loss(function);
-  require(problem.loss.row != nullptr, "function is ", static_cast<uint32_t>(function),
+  LossParameters problem;
+  problem.loss.info = find_loss(function);
+  require(problem.loss.info != nullptr, "function is ", static_cast<uint32_t>(function),
           "; that is no BNNSLossFunction");
   kReaders[function](parameters, problem);
   return problem;
@@ -191,7 +191,7 @@ View line_of(void* data, size_t count, size_t stride) {
 
 class LossFilter final : public Filter, public LossCalls {
  public:
-  LossFilter(const FilterOptions& options, const Problem& problem);
+  LossFilter(const FilterOptions& options, const LossParameters& problem);
 
   void apply_loss(const LossForwardArgs& args) override;
   void apply_loss_backward(const LossBackwardArgs& args) override;
@@ -199,7 +199,7 @@ class LossFilter final : public Filter, public LossCalls {
   Text plan() const override {
     static constexpr const char* kReductions[] = {"not reduced", "sum", "weighted mean", "mean",
                                                   "mean of nonzero weights"};
-    return Text(problem_.loss.row->name, ", ", kReductions[problem_.loss.reduction], ", ",
+    return Text(problem_.loss.info->name, ", ", kReductions[problem_.loss.reduction], ", ",
                 describe(problem_.in));
   }
 
@@ -210,12 +210,12 @@ class LossFilter final : public Filter, public LossCalls {
   View read_out_delta(const LossBackwardArgs& args) const;
   void run(const LossCall& call);
 
-  Problem problem_;
+  LossParameters problem_;
   std::optional<LossOp> loss_;
   std::optional<YoloOp> yolo_;
 };
 
-LossFilter::LossFilter(const FilterOptions& options, const Problem& problem)
+LossFilter::LossFilter(const FilterOptions& options, const LossParameters& problem)
     : Filter("a loss filter", options), problem_(problem) {
   if (problem.is_yolo()) {
     yolo_.emplace(options.memory, options.threads, problem.yolo, problem.anchor_sizes);
@@ -283,7 +283,7 @@ View LossFilter::read_out_delta(const LossBackwardArgs& args) const {
     if (count != 1) fail("out_delta is ", describe(dy), "; a reduced loss is one value");
     return line_of(dy.view.data, 1, 1);
   }
-  if (problem_.loss.row->family == LossFamily::kElement) {
+  if (problem_.loss.info->family == LossFamily::kElement) {
     if (count != n && batch > 1 && count == checked_mul(batch, n, "batch_size"))
       return collapsed(dy.view);
     if (count != n) {
@@ -347,7 +347,7 @@ void LossFilter::reserve(size_t batch, size_t callers) {
 }  // namespace
 
 BNNSFilter make_loss_filter(const void* parameters, const BNNSFilterParameters* filter_parameters) {
-  const Problem problem = read(parameters);
+  const LossParameters problem = read(parameters);
   return make_filter<LossFilter>(FilterOptions(filter_parameters), problem);
 }
 

@@ -23,7 +23,7 @@ class NormalizationFilter final : public Filter, public NormalizationCalls {
   void reserve(size_t batch, size_t callers) override;
   Text plan() const override {
     return Text(normalization_name(p_.kind), " of ", describe(p_.in), ", ",
-                p_.problem.activation.row().name, ", parameters ",
+                p_.problem.activation.info().name, ", parameters ",
                 use_client_pointer_ ? "of the client" : "copied");
   }
 

@@ -8,22 +8,22 @@
 namespace bnns::impl {
 namespace {
 
-struct KindRow {
+struct KindInfo {
   BNNSFilterType type;
   NormalizationKind kind;
   const char* name;
   bool moves;  // has moving statistics
 };
 
-constexpr KindRow kKinds[] = {
+constexpr KindInfo kKinds[] = {
     {BNNSBatchNorm, NormalizationKind::kBatch, "batch normalization", true},
     {BNNSInstanceNorm, NormalizationKind::kInstance, "instance normalization", true},
     {BNNSLayerNorm, NormalizationKind::kLayer, "layer normalization", false},
     {BNNSGroupNorm, NormalizationKind::kGroup, "group normalization", false},
 };
 
-const KindRow& find_kind(BNNSFilterType type) {
-  for (const KindRow& row : kKinds) {
+const KindInfo& find_kind(BNNSFilterType type) {
+  for (const KindInfo& row : kKinds) {
     if (row.type == type) return row;
   }
   fail("normType is ", static_cast<uint32_t>(type),
@@ -74,7 +74,7 @@ void set_rows(const BNNSLayerParametersNormalization& p, NormalizationProblem& p
   }
 }
 
-void set_scalars(const BNNSLayerParametersNormalization& p, const KindRow& kind,
+void set_scalars(const BNNSLayerParametersNormalization& p, const KindInfo& kind,
                  NormalizationProblem& problem) {
   require(std::isfinite(p.epsilon) && p.epsilon >= 0, "epsilon is ", double{p.epsilon},
           "; it must be finite and not negative");
@@ -82,10 +82,10 @@ void set_scalars(const BNNSLayerParametersNormalization& p, const KindRow& kind,
           "; it must be between 0 and 1");
   problem.epsilon = p.epsilon;
   problem.momentum = p.momentum;
-  const ActivationRow& row = read_activation(p.activation);
+  const ActivationInfo& row = read_activation(p.activation);
   require(row.kind == ActivationClass::kElement, "activation.function is ", row.name,
           "; normalization takes functions of single elements only");
-  problem.activation = FusedActivation(row, parameters_of(p.activation));
+  problem.activation = FusedActivation(row, coefficients_of(p.activation));
 }
 
 // Of layer normalization: axes in the order of memory, each 1 or that of the input.
@@ -164,7 +164,7 @@ void read_optional(const BNNSLayerParametersNormalization& given, bool moves,
 NormalizationParameters read_normalization(BNNSFilterType type,
                                            const BNNSLayerParametersNormalization* given) {
   require(given != nullptr, "layer_params is NULL");
-  const KindRow& kind = find_kind(type);
+  const KindInfo& kind = find_kind(type);
   NormalizationParameters p;
   p.kind = p.problem.kind = kind.kind;
   p.in = read_descriptor(given->i_desc, "i_desc", Use::kInput);
@@ -178,7 +178,7 @@ NormalizationParameters read_normalization(BNNSFilterType type,
 }
 
 const char* normalization_name(NormalizationKind kind) {
-  for (const KindRow& row : kKinds) {
+  for (const KindInfo& row : kKinds) {
     if (row.kind == kind) return row.name;
   }
   return "";

@@ -172,7 +172,7 @@ void read_copy(const void* given, OptimizerProblem& problem) {
   read(fields, problem);
 }
 
-struct FunctionRow {
+struct FunctionInfo {
   BNNSOptimizerFunction function;
   void (*read)(const void*, OptimizerProblem&);
   OptimizerRule rule;  // before the fields are known
@@ -193,7 +193,7 @@ using RmsProp = BNNSOptimizerRMSPropFields;
 using RmsPropClipping = BNNSOptimizerRMSPropWithClippingFields;
 using Rule = OptimizerRule;
 
-constexpr FunctionRow kFunctions[] = {
+constexpr FunctionInfo kFunctions[] = {
     {BNNSOptimizerFunctionSGDMomentum, kSgd<Sgd>, Rule::kDescent},
     {BNNSOptimizerFunctionAdam, kAdam<Adam>, Rule::kAdam},
     {BNNSOptimizerFunctionRMSProp, kRmsProp<RmsProp>, Rule::kRmsProp},
@@ -211,7 +211,7 @@ constexpr FunctionRow kFunctions[] = {
 }  // namespace
 
 OptimizerProblem read_optimizer(BNNSOptimizerFunction function, const void* fields) {
-  for (const FunctionRow& row : kFunctions) {
+  for (const FunctionInfo& row : kFunctions) {
     if (row.function != function) continue;
     require(fields != nullptr, "OptimizerAlgFields is NULL");
     OptimizerProblem problem = {.rule = row.rule,

@@ -12,13 +12,13 @@ namespace {
 // The largest kernel, stride, dilation or padding.
 constexpr size_t kMost = std::numeric_limits<int32_t>::max();
 
-struct FunctionRow {
+struct FunctionInfo {
   const char* name;
   PoolingKind kind;
 };
 
 // By function value.
-constexpr FunctionRow kFunctions[] = {
+constexpr FunctionInfo kFunctions[] = {
     {"Max", PoolingKind::kMax},
     {"AverageCountIncludePadding", PoolingKind::kAverage},
     {"AverageCountExcludePadding", PoolingKind::kAverageInside},
@@ -48,7 +48,7 @@ void check_bias(const PoolingParameters& p) {
   require_data(p.bias.view.data, p.bias.view.type, "bias.data");
 }
 
-void check_activation(const ActivationRow& row) {
+void check_activation(const ActivationInfo& row) {
   require(row.kind != ActivationClass::kChannel && row.kind != ActivationClass::kInteger,
           "activation.function is ", row.name,
           "; it exists only as an activation filter of its own");
@@ -125,7 +125,7 @@ PoolingParameters read_pooling(const BNNSLayerParametersPooling* p) {
   require(p != nullptr, "layer_params is NULL");
   require(static_cast<size_t>(p->pooling_function) < std::size(kFunctions), "pooling_function is ",
           static_cast<uint32_t>(p->pooling_function), "; that is no BNNSPoolingFunction");
-  const FunctionRow& function = kFunctions[p->pooling_function];
+  const FunctionInfo& function = kFunctions[p->pooling_function];
   PoolingParameters result = {.name = function.name,
                               .activation = &read_activation(p->activation),
                               .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
@@ -148,7 +148,7 @@ PoolingParameters read_pooling(const BNNSLayerParametersPooling* p) {
   read_axes(*p, result);
   check_bias(result);
   check_activation(*result.activation);
-  result.problem.activation = FusedActivation(*result.activation, parameters_of(p->activation));
+  result.problem.activation = FusedActivation(*result.activation, coefficients_of(p->activation));
   return result;
 }
 

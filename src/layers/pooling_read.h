@@ -10,7 +10,7 @@ namespace bnns::impl {
 
 struct PoolingParameters {
   const char* name;  // of the function
-  const ActivationRow* activation;
+  const ActivationInfo* activation;
   Descriptor in, out, bias;
   bool has_bias;
   PoolingProblem problem;

@@ -74,7 +74,7 @@ void for_buffers(size_t first, size_t n, const Body& body) {
 
 }  // namespace
 
-void run_move(const ConvertKernels& kernels, size_t threads, const View& from, const View& to) {
+void run_copy(const ConvertKernels& kernels, size_t threads, const View& from, const View& to) {
   if (same_numbers(from, to)) {
     const CopyElements copy = copier(type_bytes(from.type));
     for_grains(threads, from, [&](size_t first, size_t n) { copy(from, to, first, n); });

@@ -10,6 +10,6 @@
 namespace bnns::impl {
 
 // Both views collapsed; types that can_write() for `to`.
-void run_move(const ConvertKernels& kernels, size_t threads, const View& from, const View& to);
+void run_copy(const ConvertKernels& kernels, size_t threads, const View& from, const View& to);
 
 }  // namespace bnns::impl

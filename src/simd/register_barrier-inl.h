@@ -18,7 +18,7 @@ namespace {
 // stack. A step of twelve products has 20 instructions with 16 registers, and every other one
 // counts where another thread of the core takes half of the slots.
 template <class Vector>
-HWY_INLINE void Keep(Vector v) {
+HWY_INLINE void KeepInRegister(Vector v) {
 #if HWY_ARCH_X86 && !HWY_COMPILER_MSVC
   asm volatile("" : : "v"(v.raw));
 #else

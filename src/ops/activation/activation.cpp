@@ -16,8 +16,9 @@ using enum ActivationClass;
 enum Takes { kNone, kAlpha, kAlphaBeta };
 enum Gradient { kNever, kX, kXY };
 
-constexpr ActivationRow row(BNNSActivationFunction function, const char* name, ActivationClass kind,
-                            Takes takes, Gradient gradient, float nanoseconds = 0.1f) {
+constexpr ActivationInfo row(BNNSActivationFunction function, const char* name,
+                             ActivationClass kind, Takes takes, Gradient gradient,
+                             float nanoseconds = 0.1f) {
   return {.function = function,
           .name = name,
           .kind = kind,
@@ -30,7 +31,7 @@ constexpr ActivationRow row(BNNSActivationFunction function, const char* name, A
 
 // Row k describes function k. Costs are of the vectorised loop on cached data, rounded.
 // clang-format off
-constexpr ActivationRow kRows[] = {
+constexpr ActivationInfo kRows[] = {
     row(BNNSActivationFunctionIdentity, "Identity", kElement, kNone, kXY),
     row(BNNSActivationFunctionRectifiedLinear, "RectifiedLinear", kElement, kNone, kXY),
     row(BNNSActivationFunctionLeakyRectifiedLinear, "LeakyRectifiedLinear", kElement, kAlpha, kXY),
@@ -80,8 +81,8 @@ constexpr size_t kGrain = 16384;
 // Grains of a reduction at most, so that the partial sums fit on the stack.
 constexpr size_t kMaxPartials = 256;
 
-size_t threads_for(const ElementRun& run, const ActivationRow& row, size_t count) {
-  return useful_threads(run.threads, static_cast<double>(count) * row.nanoseconds);
+size_t threads_for(const ElementRun& run, const ActivationInfo& info, size_t count) {
+  return useful_threads(run.threads, static_cast<double>(count) * info.nanoseconds);
 }
 
 template <class Body>
@@ -93,7 +94,7 @@ void for_grains(size_t threads, size_t count, size_t grain, const Body& body) {
 }
 
 // The gradient into a buffer, then added: keeps one kernel per function.
-void backward_row(const ElementRun& run, BackwardKernel kernel, const ActivationParameters& p,
+void backward_row(const ElementRun& run, BackwardKernel kernel, const ActivationCoefficients& p,
                   bool accumulate, const float* known, const float* dy, float* dx, size_t n) {
   if (!accumulate) return kernel(known, dy, dx, n, p);
   alignas(64) float buffer[kBlock];
@@ -125,13 +126,13 @@ double leaky_gradient_part(const ElementRun& run, const std::array<Operand, 2>& 
 
 }  // namespace
 
-const ActivationRow* find_activation(BNNSActivationFunction function) {
+const ActivationInfo* find_activation(BNNSActivationFunction function) {
   const auto index = static_cast<uint32_t>(function);
   return index < std::size(kRows) ? &kRows[index] : nullptr;
 }
 
-bool slope_from_output(const ActivationRow& row, const ActivationParameters& p) {
-  switch (row.function) {
+bool slope_from_output(const ActivationInfo& info, const ActivationCoefficients& p) {
+  switch (info.function) {
     case BNNSActivationFunctionLeakyRectifiedLinear:
     case BNNSActivationFunctionClampedLeakyRectifiedLinear:
     case BNNSActivationFunctionELU:
@@ -141,20 +142,20 @@ bool slope_from_output(const ActivationRow& row, const ActivationParameters& p) 
     case BNNSActivationFunctionCELU:
       return p.alpha != 0;
     default:
-      return row.from_output;
+      return info.from_output;
   }
 }
 
-ElementActivation::ElementActivation(const ActivationRow& row, const ActivationParameters& p)
-    : row_(&row),
+ElementActivation::ElementActivation(const ActivationInfo& info, const ActivationCoefficients& p)
+    : info_(&info),
       parameters_(p),
-      forward_(forward_kernels()[row.function]),
-      from_input_(from_input_kernels()[row.function]),
-      from_output_(from_output_kernels()[row.function]) {}
+      forward_(forward_kernels()[info.function]),
+      from_input_(from_input_kernels()[info.function]),
+      from_output_(from_output_kernels()[info.function]) {}
 
 void run_forward(const ElementRun& run, const ElementActivation& f, const View& x, const View& y) {
   const std::array<Operand, 2> operands = {Operand{x, Operand::kRead}, Operand{y, Operand::kWrite}};
-  for_grains(threads_for(run, f.row(), x.count), x.count, kGrain, [&](size_t first, size_t n) {
+  for_grains(threads_for(run, f.info(), x.count), x.count, kGrain, [&](size_t first, size_t n) {
     for_blocks(*run.convert, operands, first, n,
                [&](std::array<float*, 2> rows, size_t m) { f.forward(rows[0], rows[1], m); });
   });
@@ -164,9 +165,9 @@ void run_backward(const ElementRun& run, const ElementActivation& f, Slope slope
                   const View& dy, const View& dx, bool accumulate) {
   const auto operands = backward_operands(known, dy, dx, accumulate);
   const BackwardKernel kernel = kernel_of(f, slope);
-  for_grains(threads_for(run, f.row(), dy.count), dy.count, kGrain, [&](size_t first, size_t n) {
+  for_grains(threads_for(run, f.info(), dy.count), dy.count, kGrain, [&](size_t first, size_t n) {
     for_blocks(*run.convert, operands, first, n, [&](std::array<float*, 3> r, size_t m) {
-      backward_row(run, kernel, f.parameters(), accumulate, r[0], r[1], r[2], m);
+      backward_row(run, kernel, f.coefficients(), accumulate, r[0], r[1], r[2], m);
     });
   });
 }
@@ -187,8 +188,8 @@ float run_leaky_gradient(const ElementRun& run, const View& x, const View& dy) {
 void run_forward_channels(const ElementRun& run, const ElementActivation& f, const float* alphas,
                           size_t channels, size_t plane, const View& x, const View& y) {
   const std::array<Operand, 2> operands = {Operand{x, Operand::kRead}, Operand{y, Operand::kWrite}};
-  for_grains(threads_for(run, f.row(), x.count), x.count, plane, [&](size_t first, size_t n) {
-    const ActivationParameters p = {.alpha = alphas[first / plane % channels]};
+  for_grains(threads_for(run, f.info(), x.count), x.count, plane, [&](size_t first, size_t n) {
+    const ActivationCoefficients p = {.alpha = alphas[first / plane % channels]};
     for_blocks(*run.convert, operands, first, n, [&](std::array<float*, 2> rows, size_t m) {
       f.forward_kernel()(rows[0], rows[1], m, p);
     });
@@ -200,8 +201,8 @@ void run_backward_channels(const ElementRun& run, const ElementActivation& f, Sl
                            const View& dy, const View& dx, bool accumulate) {
   const auto operands = backward_operands(known, dy, dx, accumulate);
   const BackwardKernel kernel = kernel_of(f, slope);
-  for_grains(threads_for(run, f.row(), dy.count), dy.count, plane, [&](size_t first, size_t n) {
-    const ActivationParameters p = {.alpha = alphas[first / plane % channels]};
+  for_grains(threads_for(run, f.info(), dy.count), dy.count, plane, [&](size_t first, size_t n) {
+    const ActivationCoefficients p = {.alpha = alphas[first / plane % channels]};
     for_blocks(*run.convert, operands, first, n, [&](std::array<float*, 3> r, size_t m) {
       backward_row(run, kernel, p, accumulate, r[0], r[1], r[2], m);
     });
@@ -225,7 +226,7 @@ void run_leaky_gradient_channels(const ElementRun& run, size_t channels, size_t 
 
 void run_gumbel(const ElementRun& run, const ElementActivation& f, uint64_t stream, const View& y) {
   const std::array<Operand, 1> operands = {Operand{y, Operand::kWrite}};
-  for_grains(threads_for(run, f.row(), y.count), y.count, kGrain, [&](size_t first, size_t n) {
+  for_grains(threads_for(run, f.info(), y.count), y.count, kGrain, [&](size_t first, size_t n) {
     size_t k = first;
     for_blocks(*run.convert, operands, first, n, [&](std::array<float*, 1> rows, size_t m) {
       random_open_units(stream, k, m, rows[0]);

@@ -10,7 +10,7 @@
 
 namespace bnns::impl {
 
-struct ActivationParameters {
+struct ActivationCoefficients {
   float alpha = 0;
   float beta = 0;
 };
@@ -23,7 +23,7 @@ enum class ActivationClass {
   kRandom,  // the input is ignored
 };
 
-struct ActivationRow {
+struct ActivationInfo {
   BNNSActivationFunction function;
   const char* name;
   ActivationClass kind = ActivationClass::kElement;
@@ -35,20 +35,20 @@ struct ActivationRow {
 };
 
 // Draws numbers at every call.
-inline bool is_random(const ActivationRow& row) {
-  return row.kind == ActivationClass::kRandom || row.function == BNNSActivationFunctionGumbelMax;
+inline bool is_random(const ActivationInfo& info) {
+  return info.kind == ActivationClass::kRandom || info.function == BNNSActivationFunctionGumbelMax;
 }
 
 // nullptr for a value that is no BNNSActivationFunction.
-const ActivationRow* find_activation(BNNSActivationFunction function);
+const ActivationInfo* find_activation(BNNSActivationFunction function);
 
 // Whether y determines the slope for these parameters (a leaky slope must be positive, ...).
-bool slope_from_output(const ActivationRow& row, const ActivationParameters& p);
+bool slope_from_output(const ActivationInfo& info, const ActivationCoefficients& p);
 
 // Rows of n contiguous floats; outputs may be the inputs.
-using ForwardKernel = void (*)(const float* x, float* y, size_t n, const ActivationParameters& p);
+using ForwardKernel = void (*)(const float* x, float* y, size_t n, const ActivationCoefficients& p);
 using BackwardKernel = void (*)(const float* x_or_y, const float* dy, float* dx, size_t n,
-                                const ActivationParameters& p);
+                                const ActivationCoefficients& p);
 struct AlphaKernels {
   // Sum of dy * x over x < 0.
   float (*leaky_gradient)(const float* x, const float* dy, size_t n);
@@ -64,12 +64,12 @@ const AlphaKernels* alpha_kernels();
 class ElementActivation {
  public:
   ElementActivation() = default;
-  ElementActivation(const ActivationRow& row, const ActivationParameters& p);
+  ElementActivation(const ActivationInfo& info, const ActivationCoefficients& p);
 
-  const ActivationRow& row() const { return *row_; }
-  bool is_identity() const { return row_->function == BNNSActivationFunctionIdentity; }
-  ActivationParameters& parameters() { return parameters_; }
-  const ActivationParameters& parameters() const { return parameters_; }
+  const ActivationInfo& info() const { return *info_; }
+  bool is_identity() const { return info_->function == BNNSActivationFunctionIdentity; }
+  ActivationCoefficients& coefficients() { return parameters_; }
+  const ActivationCoefficients& coefficients() const { return parameters_; }
 
   void forward(const float* x, float* y, size_t n) const { forward_(x, y, n, parameters_); }
   void from_input(const float* x, const float* dy, float* dx, size_t n) const {
@@ -83,8 +83,8 @@ class ElementActivation {
   BackwardKernel from_output_kernel() const { return from_output_; }
 
  private:
-  const ActivationRow* row_ = nullptr;
-  ActivationParameters parameters_;
+  const ActivationInfo* info_ = nullptr;
+  ActivationCoefficients parameters_;
   ForwardKernel forward_ = nullptr;
   BackwardKernel from_input_ = nullptr;
   BackwardKernel from_output_ = nullptr;

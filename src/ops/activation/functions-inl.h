@@ -24,7 +24,7 @@ namespace activations {
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
-using P = ActivationParameters;
+using P = ActivationCoefficients;
 
 HWY_INLINE V Set(float value) {
   return hn::Set(D(), value);

@@ -104,7 +104,7 @@ void FusedActivation::forward(size_t threads, const View& y, uint64_t stream) co
   const SoftmaxAxes axes = axes_of({&y, &y, &y});
   const SoftmaxTensor tensor = tensor_of(y);
   if (!is_random()) return run_softmax(softmax, kind(), axes, tensor, tensor);
-  run_gumbel_max(softmax, axes, parameters().alpha, parameters().beta, stream, tensor, tensor);
+  run_gumbel_max(softmax, axes, coefficients().alpha, coefficients().beta, stream, tensor, tensor);
 }
 
 void FusedActivation::multiply_by_slope(size_t threads, const View& y, const View& dy,

@@ -27,28 +27,30 @@ class FusedActivation {
  public:
   FusedActivation() = default;
   // Bit k of `axes`: functions along axes run along axis k of one sample's view.
-  FusedActivation(const ActivationRow& row, const ActivationParameters& p, uint32_t axes = 1)
-      : element_(row, p), axes_(axes) {}
+  FusedActivation(const ActivationInfo& info, const ActivationCoefficients& p, uint32_t axes = 1)
+      : element_(info, p), axes_(axes) {}
 
-  const ActivationRow& row() const { return element_.row(); }
-  const ActivationParameters& parameters() const { return element_.parameters(); }
+  const ActivationInfo& info() const { return element_.info(); }
+  const ActivationCoefficients& coefficients() const { return element_.coefficients(); }
 
   bool is_identity() const { return element_.is_identity(); }
   // Cheap enough for kernels to apply it to a tile before they store it.
-  bool is_rectifier() const { return row().function == BNNSActivationFunctionRectifiedLinear; }
+  bool is_rectifier() const { return info().function == BNNSActivationFunctionRectifiedLinear; }
   // A function of one element, the identity included.
-  bool is_element() const { return row().kind == ActivationClass::kElement; }
+  bool is_element() const { return info().kind == ActivationClass::kElement; }
   // Softmax or log-softmax.
-  bool is_along_axes() const { return row().kind == ActivationClass::kAxis && !is_random(); }
+  bool is_along_axes() const { return info().kind == ActivationClass::kAxis && !is_random(); }
   // Draws numbers: forward() needs a stream, and there is no gradient.
-  bool is_random() const { return impl::is_random(row()); }
+  bool is_random() const { return impl::is_random(info()); }
   // Noise alone: what the layer computes is not needed.
-  bool ignores_input() const { return row().kind == ActivationClass::kRandom; }
-  bool is_integer() const { return row().kind == ActivationClass::kInteger; }
+  bool ignores_input() const { return info().kind == ActivationClass::kRandom; }
+  bool is_integer() const { return info().kind == ActivationClass::kInteger; }
   // Whether y determines the slope: what a fused activation needs in training.
-  bool slope_known() const { return row().from_output && slope_from_output(row(), parameters()); }
+  bool slope_known() const {
+    return info().from_output && slope_from_output(info(), coefficients());
+  }
   // Rough cost of an element, to decide about threads.
-  double nanoseconds() const { return is_identity() ? 0 : double{row().nanoseconds}; }
+  double nanoseconds() const { return is_identity() ? 0 : double{info().nanoseconds}; }
 
   // ---- Rows ----
 
@@ -72,8 +74,8 @@ class FusedActivation {
 
  private:
   SoftmaxKind kind() const {
-    return row().function == BNNSActivationFunctionLogSoftmax ? SoftmaxKind::kLogSoftmax
-                                                              : SoftmaxKind::kSoftmax;
+    return info().function == BNNSActivationFunctionLogSoftmax ? SoftmaxKind::kLogSoftmax
+                                                               : SoftmaxKind::kSoftmax;
   }
   SoftmaxAxes axes_of(const View* const (&tensors)[SoftmaxAxes::kTensors]) const;
 

@@ -12,8 +12,8 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 
 template <class F>
-void Forward(const float* x, float* y, size_t n, const ActivationParameters& p) {
-  const ActivationParameters local = p;  // y may not alias it: keeps the constants in registers
+void Forward(const float* x, float* y, size_t n, const ActivationCoefficients& p) {
+  const ActivationCoefficients local = p;  // y may not alias it: keeps the constants in registers
   MapRow(x, y, n, [&](activations::V v) HWY_ATTR { return F::forward(v, local); });
 }
 

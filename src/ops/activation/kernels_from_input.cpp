@@ -13,8 +13,8 @@ namespace {
 
 template <class F>
 void FromInput(const float* x, const float* dy, float* dx, size_t n,
-               const ActivationParameters& p) {
-  const ActivationParameters local = p;
+               const ActivationCoefficients& p) {
+  const ActivationCoefficients local = p;
   using activations::V;
   MapRow(x, dy, dx, n, [&](V v, V delta) HWY_ATTR { return F::from_input(v, delta, local); });
 }

@@ -13,8 +13,8 @@ namespace {
 
 template <class F>
 void FromOutput(const float* y, const float* dy, float* dx, size_t n,
-                const ActivationParameters& p) {
-  const ActivationParameters local = p;
+                const ActivationCoefficients& p) {
+  const ActivationCoefficients local = p;
   using activations::V;
   MapRow(y, dy, dx, n, [&](V v, V delta) HWY_ATTR { return F::from_output(v, delta, local); });
 }

@@ -40,7 +40,7 @@ ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
                 limits(context_.kernels, problem, !problem.transposed)),
       to_large_(memory, problem.geometry, ConvolutionDirection::kToLarge,
                 limits(context_.kernels, problem, problem.transposed)),
-      dots_(memory, problem.geometry, context_.kernels.lanes),
+      weight_gradient_(memory, problem.geometry, context_.kernels.lanes),
       per_thread_(plan_scratch()),
       samples_(std::max<size_t>(1, threads * kGradientFloats / problem.out.count)),
       scratch_(memory) {}
@@ -55,7 +55,7 @@ size_t ConvolutionOp::plan_scratch() const {
   if (in.is_float() && out.is_float()) {
     most = std::max(
         {most, pass_scratch(backward_way().plan, in, group_channels(in, problem_.geometry), false),
-         dots_.scratch(widest)});
+         weight_gradient_.scratch(widest)});
   }
   // Whole cache lines, so that threads do not share one.
   return div_up(most, kAlignment) * kAlignment;
@@ -126,7 +126,7 @@ void ConvolutionOp::forward(size_t batch, const ImageBatch& in, const ImageBatch
   const FusedActivation& f = problem_.activation;
   const View all = with_samples(out.one, out.data, batch, out.step());
   if (f.ignores_input()) return f.forward(context_.threads, all, random_stream);
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const Way way = forward_way();
   const ConvolutionPass pass = {.plan = &way.plan,
                                 .direction = way.direction,
@@ -167,13 +167,13 @@ void ConvolutionOp::make_gradient(const SampleRange& range, const Gradients& p,
 
 void ConvolutionOp::backward(size_t batch, const Gradients& p) {
   // All memory before anything is written.
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const ConvolutionWork memory = work(*scratch);
   const Way way = backward_way();
   const bool want_dx = p.dx.data != nullptr, want_dw = p.dw.view.data != nullptr;
   const bool want_db = p.db.data != nullptr, activation = !problem_.activation.is_identity();
   const float* panels = want_dx ? ready_panels(*scratch, way) : nullptr;
-  float* weight_sums = want_dw ? buffer(scratch->weight_sums, dots_.sums()) : nullptr;
+  float* weight_sums = want_dw ? buffer(scratch->weight_sums, weight_gradient_.sums()) : nullptr;
   double* bias_sums = want_db ? buffer(scratch->bias_sums, problem_.out.extent[2]) : nullptr;
   const ImageBatch g = activation ? gradient_buffer(*scratch) : p.dy;
 
@@ -194,8 +194,9 @@ void ConvolutionOp::backward(size_t batch, const Gradients& p) {
     }
     if (want_dw) {
       const RowReader in(context_.run, p.in.from(first)), out(context_.run, g);
-      dots_.run(context_, range, problem_.transposed ? in : out, problem_.transposed ? out : in,
-                p.dw, p.dw_accumulate, memory, weight_sums);
+      weight_gradient_.run(context_, range, problem_.transposed ? in : out,
+                           problem_.transposed ? out : in, p.dw, p.dw_accumulate, memory,
+                           weight_sums);
     }
     if (want_db) sum_channels(context_, range, g, p.db, p.db_accumulate, bias_sums);
   }
@@ -208,7 +209,7 @@ void ConvolutionOp::reserve(size_t callers) {
     buffer(s.panels, g.weights());
     // Gradients are of Float32 alone.
     if (problem_.in.is_float() && problem_.out.is_float()) {
-      buffer(s.weight_sums, dots_.sums());
+      buffer(s.weight_sums, weight_gradient_.sums());
       buffer(s.bias_sums, problem_.out.extent[2]);
       if (!activation().is_identity() && activation().slope_known()) gradient_buffer(s);
     }

@@ -92,12 +92,12 @@ class ConvolutionOp {
   ConvolutionProblem problem_;
   ConvolutionContext context_;
   ConvolutionPlan to_small_, to_large_;
-  ConvolutionDotPlan dots_;
+  ConvolutionWeightGradientPlan weight_gradient_;
   size_t per_thread_;
   size_t samples_;  // whose g is made at a time
   Array<float> own_weights_, own_panels_, own_bias_;
   Parameters client_ = {};
-  LeasePool<Scratch> scratch_;
+  ScratchPool<Scratch> scratch_;
 };
 
 }  // namespace bnns::impl

@@ -71,8 +71,8 @@ struct Edge {
 };
 
 // The three vectors of a source row that meet a vector of outputs, by which of them leave the row.
-struct GridInside {
-  ptrdiff_t at[kGridTaps];
+struct DepthwiseInside {
+  ptrdiff_t at[kDepthwiseTaps];
 
   static HWY_INLINE Edge::V load(const float* row) {
     return hwy::HWY_NAMESPACE::LoadU(Edge::D(), row);
@@ -81,37 +81,37 @@ struct GridInside {
   HWY_INLINE Edge::V second(const float* row) const { return load(row + at[1]); }
   HWY_INLINE Edge::V third(const float* row) const { return load(row + at[2]); }
 };
-struct GridLeftEdge : GridInside {
+struct DepthwiseLeftEdge : DepthwiseInside {
   Edge edge;
   HWY_INLINE Edge::V first(const float* row) const { return edge.load(row); }
 };
-struct GridRightEdge : GridInside {
+struct DepthwiseRightEdge : DepthwiseInside {
   Edge edge;
   HWY_INLINE Edge::V third(const float* row) const { return edge.load(row); }
 };
-struct GridEdges {
-  Edge edge[kGridTaps];
+struct DepthwiseEdges {
+  Edge edge[kDepthwiseTaps];
   HWY_INLINE Edge::V first(const float* row) const { return edge[0].load(row); }
   HWY_INLINE Edge::V second(const float* row) const { return edge[1].load(row); }
   HWY_INLINE Edge::V third(const float* row) const { return edge[2].load(row); }
 };
 
 // Where the outputs from `column` on meet their source.
-class GridColumns {
+class DepthwiseColumns {
  public:
-  GridColumns(const ConvolutionGrid& x, size_t column) : columns_(x.columns) {
-    for (size_t s = 0; s < kGridTaps; ++s)
+  DepthwiseColumns(const ConvolutionDepthwise& x, size_t column) : columns_(x.columns) {
+    for (size_t s = 0; s < kDepthwiseTaps; ++s)
       inside_.at[s] = x.column[s] + static_cast<ptrdiff_t>(column);
   }
 
-  GridEdges edges() const { return {{edge(0), edge(1), edge(2)}}; }
+  DepthwiseEdges edges() const { return {{edge(0), edge(1), edge(2)}}; }
 
   template <class Body>
   HWY_INLINE void visit(const Body& body) const {
     const bool left = leaves(0), right = leaves(2);
     if (leaves(1) || (left && right)) return body(edges());
-    if (left) return body(GridLeftEdge{inside_, edge(0)});
-    if (right) return body(GridRightEdge{inside_, edge(2)});
+    if (left) return body(DepthwiseLeftEdge{inside_, edge(0)});
+    if (right) return body(DepthwiseRightEdge{inside_, edge(2)});
     body(inside_);
   }
 
@@ -120,7 +120,7 @@ class GridColumns {
   Edge edge(size_t s) const { return Edge::of(inside_.at[s], columns_); }
 
   size_t columns_;
-  GridInside inside_;
+  DepthwiseInside inside_;
 };
 
 }  // namespace

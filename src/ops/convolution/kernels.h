@@ -37,20 +37,20 @@ struct ConvolutionProducts {
   const float* least = nullptr;
 };
 
-constexpr size_t kGridTaps = 3;
+constexpr size_t kDepthwiseTaps = 3;
 
 // The source of 3 x 3 taps that lie in rows that follow each other, with zeros around it.
-struct ConvolutionGrid {
+struct ConvolutionDepthwise {
   const float* data;
   size_t plane, row;
-  size_t rows, columns;         // columns: at least a vector, or more than are ever read
-  ptrdiff_t first_row;          // of output 0,
-  ptrdiff_t column[kGridTaps];  // and its columns
+  size_t rows, columns;              // columns: at least a vector, or more than are ever read
+  ptrdiff_t first_row;               // of output 0,
+  ptrdiff_t column[kDepthwiseTaps];  // and its columns
 };
 
 // Sums are laid out [n][sums_row] with m fastest. Rows of `a` shorter than a vector end with zeros
 // up to a whole one.
-struct ConvolutionDots {
+struct ConvolutionWeightGradient {
   const float* a;
   size_t a_plane, a_row;
   size_t channels;
@@ -78,9 +78,11 @@ struct ConvolutionOuter {
 };
 
 using ProductsKernel = void (*)(const ConvolutionProducts& block);
-using GridProductsKernel = void (*)(const ConvolutionGrid& x, const ConvolutionProducts& block);
-using DotsKernel = void (*)(const ConvolutionDots& block);
-using GridDotsKernel = void (*)(const ConvolutionGrid& x, const ConvolutionDots& block);
+using DepthwiseProductsKernel = void (*)(const ConvolutionDepthwise& x,
+                                         const ConvolutionProducts& block);
+using WeightGradientKernel = void (*)(const ConvolutionWeightGradient& block);
+using DepthwiseWeightGradientKernel = void (*)(const ConvolutionDepthwise& x,
+                                               const ConvolutionWeightGradient& block);
 
 // to[e * to_row + k] = from[k * from_row + e] for e < n, k < count; 0 for count <= k < end.
 struct ConvolutionTranspose {
@@ -122,16 +124,16 @@ using PanelKernel = void (*)(const ConvolutionPanel& panel);
 
 struct ConvolutionKernels {
   size_t lanes;
-  size_t tile;          // columns that packed products take at a time
-  size_t grid_columns;  // of the narrowest rows that the grid kernels take
+  size_t tile;               // columns that packed products take at a time
+  size_t depthwise_columns;  // of the narrowest rows that the grid kernels take
   void (*copy)(const ConvolutionCopy& block);
   PanelKernel pack_panel;
-  ProductsKernel products;           // few output channels
-  ProductsKernel packed_products;    // many
-  GridProductsKernel grid_products;  // one, and jobs that are a grid
-  DotsKernel dots;
-  GridDotsKernel grid_dots;  // one channel, and jobs that are a grid
-  OuterKernels many;         // in place of dots, for many channels
+  ProductsKernel products;                     // few output channels
+  ProductsKernel packed_products;              // many
+  DepthwiseProductsKernel depthwise_products;  // one, and jobs that are a grid
+  WeightGradientKernel weight_gradient;
+  DepthwiseWeightGradientKernel depthwise_weight_gradient;  // one channel, and jobs that are a grid
+  OuterKernels many;  // in place of weight_gradient, for many channels
   double (*sum)(const float* row, size_t step, size_t n);
 };
 
@@ -139,10 +141,10 @@ struct ConvolutionKernels {
 PanelKernel convolution_panel();
 ProductsKernel convolution_products();
 ProductsKernel convolution_packed_products();
-GridProductsKernel convolution_grid_products();
+DepthwiseProductsKernel convolution_depthwise_products();
 OuterKernels convolution_outer();
-DotsKernel convolution_dots();
-GridDotsKernel convolution_grid_dots();
+WeightGradientKernel convolution_weight_gradient();
+DepthwiseWeightGradientKernel convolution_depthwise_weight_gradient();
 ConvolutionKernels convolution_kernels();
 
 }  // namespace bnns::impl

@@ -24,7 +24,7 @@ using V = hn::Vec<D>;
 constexpr size_t kOutputs = 2048;
 constexpr size_t kColumns = kOutputs / 4;
 // Source channels, each summed from zero, whose sums are added to each other before anything else.
-constexpr size_t kChannels = kDepthBlock / (kGridTaps * kGridTaps);
+constexpr size_t kChannels = kDepthBlock / (kDepthwiseTaps * kDepthwiseTaps);
 
 // Where a block of sums goes.
 struct Target {
@@ -43,12 +43,12 @@ struct Block {
 
 // Outputs of one vector of columns, all rows of a block.
 template <class Window>
-HWY_NOINLINE void Walk(const ConvolutionGrid& x, const float* plane, const float* w,
+HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const float* w,
                        const Window& window, const Block& block, const Target& to) {
   const D d;
-  V weight[kGridTaps * kGridTaps];
+  V weight[kDepthwiseTaps * kDepthwiseTaps];
   HWY_UNROLL(9)
-  for (size_t k = 0; k < kGridTaps * kGridTaps; ++k) weight[k] = hn::Set(d, w[k]);
+  for (size_t k = 0; k < kDepthwiseTaps * kDepthwiseTaps; ++k) weight[k] = hn::Set(d, w[k]);
   const V bias = hn::Set(d, to.bias == nullptr ? 0 : to.bias[0]);
   const bool has_bias = to.bias != nullptr, accumulate = to.add;
   const size_t pitch = x.row, out_row = to.row;
@@ -57,9 +57,9 @@ HWY_NOINLINE void Walk(const ConvolutionGrid& x, const float* plane, const float
   V second = hn::Zero(d), third = hn::Zero(d), sum;
   const auto add = [&](V v0, V v1, V v2) HWY_ATTR {
     const auto taps = [&](size_t r, V v) HWY_ATTR {
-      v = hn::MulAdd(weight[r * kGridTaps], v0, v);
-      v = hn::MulAdd(weight[r * kGridTaps + 1], v1, v);
-      return hn::MulAdd(weight[r * kGridTaps + 2], v2, v);
+      v = hn::MulAdd(weight[r * kDepthwiseTaps], v0, v);
+      v = hn::MulAdd(weight[r * kDepthwiseTaps + 1], v1, v);
+      return hn::MulAdd(weight[r * kDepthwiseTaps + 2], v2, v);
     };
     sum = taps(2, third);
     third = taps(1, second);
@@ -74,9 +74,9 @@ HWY_NOINLINE void Walk(const ConvolutionGrid& x, const float* plane, const float
   };
   // Source rows [first, end) of which [low, high) are inside the image.
   const ptrdiff_t first = x.first_row + static_cast<ptrdiff_t>(block.row);
-  const ptrdiff_t end = first + static_cast<ptrdiff_t>(block.rows + kGridTaps - 1);
+  const ptrdiff_t end = first + static_cast<ptrdiff_t>(block.rows + kDepthwiseTaps - 1);
   const ptrdiff_t high = std::clamp(static_cast<ptrdiff_t>(x.rows), first, end);
-  const ptrdiff_t low = std::clamp<ptrdiff_t>(0, first, high), begin = first + kGridTaps - 1;
+  const ptrdiff_t low = std::clamp<ptrdiff_t>(0, first, high), begin = first + kDepthwiseTaps - 1;
   ptrdiff_t y = first;
   for (; y < low; ++y) {
     add(hn::Zero(d), hn::Zero(d), hn::Zero(d));
@@ -96,15 +96,15 @@ HWY_NOINLINE void Walk(const ConvolutionGrid& x, const float* plane, const float
   }
 }
 
-void WalkAt(const ConvolutionGrid& x, const float* plane, const float* w, size_t column,
+void WalkAt(const ConvolutionDepthwise& x, const float* plane, const float* w, size_t column,
             const Block& block, const Target& to) {
-  GridColumns(x, column).visit([&](const auto& window)
-                                   HWY_ATTR { Walk(x, plane, w, window, block, to); });
+  DepthwiseColumns(x, column).visit([&](const auto& window)
+                                        HWY_ATTR { Walk(x, plane, w, window, block, to); });
 }
 
 // One channel straight to the outputs. The last vector of a row is moved back so that it ends with
 // the row: some columns are computed twice, with equal bits.
-void Direct(const ConvolutionGrid& x, const ConvolutionProducts& b, const Block& block) {
+void Direct(const ConvolutionDepthwise& x, const ConvolutionProducts& b, const Block& block) {
   const size_t lanes = hn::Lanes(D());
   for (size_t j = 0; j < block.columns; j += lanes) {
     const size_t column = std::min(block.column + j, b.columns - lanes);
@@ -134,16 +134,17 @@ void Finish(const ConvolutionProducts& b, const float* sums, size_t n, size_t ro
   }
 }
 
-void Collect(const ConvolutionGrid& x, const ConvolutionProducts& all, const Block& block) {
+void Collect(const ConvolutionDepthwise& x, const ConvolutionProducts& all, const Block& block) {
   HWY_ALIGN float sums[kOutputs];
-  const size_t lanes = hn::Lanes(D()), channels = all.depth / (kGridTaps * kGridTaps);
+  const size_t lanes = hn::Lanes(D()), channels = all.depth / (kDepthwiseTaps * kDepthwiseTaps);
   const size_t row = block.pitch;
   ConvolutionProducts b = all;
   for (size_t first = 0; first < channels; first += kChannels) {
     for (size_t c = first; c < std::min(channels, first + kChannels); ++c) {
       for (size_t j = 0; j < block.columns; j += lanes) {
-        WalkAt(x, x.data + c * x.plane, b.panels + c * kGridTaps * kGridTaps, block.column + j,
-               block, {.data = sums + j, .row = row, .bias = nullptr, .add = c > first});
+        WalkAt(x, x.data + c * x.plane, b.panels + c * kDepthwiseTaps * kDepthwiseTaps,
+               block.column + j, block,
+               {.data = sums + j, .row = row, .bias = nullptr, .add = c > first});
       }
     }
     float* out = b.out + block.row * b.out_row + block.column * b.out_step;
@@ -159,10 +160,10 @@ void Collect(const ConvolutionGrid& x, const ConvolutionProducts& all, const Blo
   }
 }
 
-void GridProducts(const ConvolutionGrid& x, const ConvolutionProducts& b) {
+void DepthwiseProducts(const ConvolutionDepthwise& x, const ConvolutionProducts& b) {
   const size_t lanes = hn::Lanes(D());
-  const bool direct =
-      b.depth == kGridTaps * kGridTaps && b.out_step == 1 && !b.accumulate && b.columns >= lanes;
+  const bool direct = b.depth == kDepthwiseTaps * kDepthwiseTaps && b.out_step == 1 &&
+                      !b.accumulate && b.columns >= lanes;
   for (size_t column = 0; column < b.columns; column += kColumns) {
     const size_t columns = std::min(kColumns, b.columns - column);
     const size_t pitch = (columns + lanes - 1) / lanes * lanes, rows = kOutputs / pitch;
@@ -179,8 +180,8 @@ void GridProducts(const ConvolutionGrid& x, const ConvolutionProducts& b) {
 
 }  // namespace
 
-GridProductsKernel ConvolutionGridKernel() {
-  return GridProducts;
+DepthwiseProductsKernel ConvolutionDepthwiseKernel() {
+  return DepthwiseProducts;
 }
 
 }  // namespace bnns::impl::HWY_NAMESPACE
@@ -191,9 +192,9 @@ HWY_AFTER_NAMESPACE();
 
 namespace bnns::impl {
 
-HWY_EXPORT(ConvolutionGridKernel);
-GridProductsKernel convolution_grid_products() {
-  return pick(HWY_DISPATCH_TABLE(ConvolutionGridKernel))();
+HWY_EXPORT(ConvolutionDepthwiseKernel);
+DepthwiseProductsKernel convolution_depthwise_products() {
+  return pick(HWY_DISPATCH_TABLE(ConvolutionDepthwiseKernel))();
 }
 
 }  // namespace bnns::impl

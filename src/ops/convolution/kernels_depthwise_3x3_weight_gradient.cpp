@@ -29,18 +29,18 @@ struct Whole {
 
 // A source row y, counted from that of the first row of a, that meets less than three rows of a.
 template <class Window, class Row>
-HWY_NOINLINE void MeetSome(const float* from, ptrdiff_t y, const ConvolutionDots& b,
+HWY_NOINLINE void MeetSome(const float* from, ptrdiff_t y, const ConvolutionWeightGradient& b,
                            const Window& window, const Row& row, float* sums) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  const V v[kGridTaps] = {window.first(from), window.second(from), window.third(from)};
-  for (size_t r = 0; r < kGridTaps; ++r) {
+  const V v[kDepthwiseTaps] = {window.first(from), window.second(from), window.third(from)};
+  for (size_t r = 0; r < kDepthwiseTaps; ++r) {
     // Before the first row very large.
     const size_t i = static_cast<size_t>(y) - r;
     if (i >= b.rows) continue;
     const V a = row.load(b.a + i * b.a_row);
-    for (size_t s = 0; s < kGridTaps; ++s) {
-      float* to = sums + (r * kGridTaps + s) * lanes;
+    for (size_t s = 0; s < kDepthwiseTaps; ++s) {
+      float* to = sums + (r * kDepthwiseTaps + s) * lanes;
       hn::Store(hn::MulAdd(a, v[s], hn::Load(d, to)), d, to);
     }
   }
@@ -49,39 +49,41 @@ HWY_NOINLINE void MeetSome(const float* from, ptrdiff_t y, const ConvolutionDots
 // Source rows from y on that meet three rows of a each.
 template <class Window, class Row>
 HWY_NOINLINE void MeetAll(const float* from, size_t pitch, size_t y, size_t rows,
-                          const ConvolutionDots& b, const Window& window, const Row& row,
+                          const ConvolutionWeightGradient& b, const Window& window, const Row& row,
                           float* sums) {
   const D d;
   const size_t lanes = hn::Lanes(d), a_row = b.a_row;
   const Window at = window;
   const Row a_at = row;
-  V sum[kGridTaps * kGridTaps];
+  V sum[kDepthwiseTaps * kDepthwiseTaps];
   HWY_UNROLL(9)
-  for (size_t k = 0; k < kGridTaps * kGridTaps; ++k) sum[k] = hn::Load(d, sums + k * lanes);
+  for (size_t k = 0; k < kDepthwiseTaps * kDepthwiseTaps; ++k)
+    sum[k] = hn::Load(d, sums + k * lanes);
   const float* a = b.a + y * a_row;
   V a1 = a_at.load(a - a_row), a2 = a_at.load(a - 2 * a_row);
   HWY_UNROLL(3)
   for (size_t i = 0; i < rows; ++i, a += a_row, from += pitch) {
     const V a0 = a_at.load(a);
-    const V v[kGridTaps] = {at.first(from), at.second(from), at.third(from)};
+    const V v[kDepthwiseTaps] = {at.first(from), at.second(from), at.third(from)};
     HWY_UNROLL(3)
-    for (size_t s = 0; s < kGridTaps; ++s) {
+    for (size_t s = 0; s < kDepthwiseTaps; ++s) {
       sum[s] = hn::MulAdd(a0, v[s], sum[s]);
-      sum[s + kGridTaps] = hn::MulAdd(a1, v[s], sum[s + kGridTaps]);
-      sum[s + 2 * kGridTaps] = hn::MulAdd(a2, v[s], sum[s + 2 * kGridTaps]);
+      sum[s + kDepthwiseTaps] = hn::MulAdd(a1, v[s], sum[s + kDepthwiseTaps]);
+      sum[s + 2 * kDepthwiseTaps] = hn::MulAdd(a2, v[s], sum[s + 2 * kDepthwiseTaps]);
     }
     a2 = a1;
     a1 = a0;
   }
   HWY_UNROLL(9)
-  for (size_t k = 0; k < kGridTaps * kGridTaps; ++k) hn::Store(sum[k], d, sums + k * lanes);
+  for (size_t k = 0; k < kDepthwiseTaps * kDepthwiseTaps; ++k)
+    hn::Store(sum[k], d, sums + k * lanes);
 }
 
 // One vector of columns, all rows of a block. sums: of all nine taps.
 template <class Window, class Row>
-void Walk(const ConvolutionGrid& x, const float* plane, const ConvolutionDots& b,
+void Walk(const ConvolutionDepthwise& x, const float* plane, const ConvolutionWeightGradient& b,
           const Window& window, const Row& row, float* sums) {
-  constexpr ptrdiff_t kHalo = kGridTaps - 1;
+  constexpr ptrdiff_t kHalo = kDepthwiseTaps - 1;
   const auto rows = static_cast<ptrdiff_t>(b.rows), pitch = static_cast<ptrdiff_t>(x.row);
   const ptrdiff_t high = std::min(static_cast<ptrdiff_t>(x.rows) - x.first_row, rows + kHalo);
   const float* first = plane + x.first_row * pitch;
@@ -97,11 +99,11 @@ void Walk(const ConvolutionGrid& x, const float* plane, const ConvolutionDots& b
 }
 
 // The vector of columns that begins with `column`.
-void WalkAt(const ConvolutionGrid& x, const float* plane, const ConvolutionDots& b, size_t column,
-            float* sums) {
+void WalkAt(const ConvolutionDepthwise& x, const float* plane, const ConvolutionWeightGradient& b,
+            size_t column, float* sums) {
   const D d;
   const size_t lanes = hn::Lanes(d);
-  const GridColumns at(x, column);
+  const DepthwiseColumns at(x, column);
   const Whole whole = {column};
   if (column + lanes <= b.columns) {
     at.visit([&](const auto& window) HWY_ATTR { Walk(x, plane, b, window, whole, sums); });
@@ -110,16 +112,16 @@ void WalkAt(const ConvolutionGrid& x, const float* plane, const ConvolutionDots&
   const auto counts = hn::FirstN(d, b.columns - column);
   const size_t columns = std::max(b.columns, Edge::narrowest());
   const Edge row = Edge::of(static_cast<ptrdiff_t>(column), columns);
-  GridEdges edges = at.edges();
+  DepthwiseEdges edges = at.edges();
   for (Edge& edge : edges.edge) edge.has_column = hn::And(edge.has_column, counts);
   Walk(x, plane, b, edges, row, sums);
 }
 
-void GridDots(const ConvolutionGrid& x, const ConvolutionDots& b) {
+void DepthwiseWeightGradient(const ConvolutionDepthwise& x, const ConvolutionWeightGradient& b) {
   const D d;
-  const size_t lanes = hn::Lanes(d), taps = kGridTaps * kGridTaps;
+  const size_t lanes = hn::Lanes(d), taps = kDepthwiseTaps * kDepthwiseTaps;
   for (size_t c = 0; c < b.depth / taps; ++c) {
-    HWY_ALIGN float sums[kGridTaps * kGridTaps * hn::MaxLanes(D())] = {};
+    HWY_ALIGN float sums[kDepthwiseTaps * kDepthwiseTaps * hn::MaxLanes(D())] = {};
     for (size_t column = 0; column < b.columns; column += lanes)
       WalkAt(x, x.data + c * x.plane, b, column, sums);
     for (size_t k = 0; k < taps; ++k)
@@ -130,8 +132,8 @@ void GridDots(const ConvolutionGrid& x, const ConvolutionDots& b) {
 
 }  // namespace
 
-GridDotsKernel ConvolutionGridDotsKernel() {
-  return GridDots;
+DepthwiseWeightGradientKernel ConvolutionDepthwiseWeightGradientKernel() {
+  return DepthwiseWeightGradient;
 }
 
 }  // namespace bnns::impl::HWY_NAMESPACE
@@ -142,9 +144,9 @@ HWY_AFTER_NAMESPACE();
 
 namespace bnns::impl {
 
-HWY_EXPORT(ConvolutionGridDotsKernel);
-GridDotsKernel convolution_grid_dots() {
-  return pick(HWY_DISPATCH_TABLE(ConvolutionGridDotsKernel))();
+HWY_EXPORT(ConvolutionDepthwiseWeightGradientKernel);
+DepthwiseWeightGradientKernel convolution_depthwise_weight_gradient() {
+  return pick(HWY_DISPATCH_TABLE(ConvolutionDepthwiseWeightGradientKernel))();
 }
 
 }  // namespace bnns::impl

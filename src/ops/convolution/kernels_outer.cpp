@@ -41,10 +41,10 @@ HWY_INLINE void Step(const float* const (&x)[kM], size_t j, const float* a, V (&
     const V factor = hn::Set(d, x[m][j]);
     HWY_UNROLL(3)
     for (size_t n = 0; n < kN; ++n) sums[m * kN + n] = hn::MulAdd(factor, row[n], sums[m * kN + n]);
-    Keep(factor);
+    KeepInRegister(factor);
   }
   HWY_UNROLL(3)
-  for (size_t n = 0; n < kN; ++n) Keep(row[n]);
+  for (size_t n = 0; n < kN; ++n) KeepInRegister(row[n]);
 }
 
 // Pixels [j, end) of a row; `a` moves on behind them.

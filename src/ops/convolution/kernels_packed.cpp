@@ -53,10 +53,10 @@ HWY_INLINE void Step(const Source& source, const float* HWY_RESTRICT weights, si
       V& sum = sums[m * kN + n];
       sum = kFirst ? hn::Mul(factor, row[n]) : hn::MulAdd(factor, row[n], sum);
     }
-    Keep(factor);
+    KeepInRegister(factor);
   }
   HWY_UNROLL(3)
-  for (size_t n = 0; n < kN; ++n) Keep(row[n]);
+  for (size_t n = 0; n < kN; ++n) KeepInRegister(row[n]);
 }
 
 template <size_t kM, size_t kN, class Source, class Next>

@@ -66,10 +66,10 @@ HWY_INLINE void Step(const float* x, const float* x_last, ptrdiff_t at, const fl
       const V v = vector(n);
       HWY_UNROLL(4)
       for (size_t m = 0; m < kM; ++m) add(m, n, factor[m], v);
-      if constexpr (kM > 1) Keep(v);  // a vector met once is an operand in memory
+      if constexpr (kM > 1) KeepInRegister(v);  // a vector met once is an operand in memory
     }
     HWY_UNROLL(4)
-    for (size_t m = 0; m < kM; ++m) Keep(factor[m]);
+    for (size_t m = 0; m < kM; ++m) KeepInRegister(factor[m]);
   } else {
     V row[kN];
     HWY_UNROLL(8)
@@ -79,10 +79,10 @@ HWY_INLINE void Step(const float* x, const float* x_last, ptrdiff_t at, const fl
       const V factor = hn::Set(d, weights[m]);
       HWY_UNROLL(8)
       for (size_t n = 0; n < kN; ++n) add(m, n, factor, row[n]);
-      Keep(factor);
+      KeepInRegister(factor);
     }
     HWY_UNROLL(8)
-    for (size_t n = 0; n < kN; ++n) Keep(row[n]);
+    for (size_t n = 0; n < kN; ++n) KeepInRegister(row[n]);
   }
 }
 

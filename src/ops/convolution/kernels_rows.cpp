@@ -132,14 +132,14 @@ double Sum(const float* row, size_t step, size_t n) {
 ConvolutionKernels ConvolutionRowKernels() {
   return {.lanes = hn::Lanes(D()),
           .tile = kPackedVectors * hn::Lanes(D()),
-          .grid_columns = Edge::narrowest(),
+          .depthwise_columns = Edge::narrowest(),
           .copy = CopyRows,
           .pack_panel = nullptr,
           .products = nullptr,
           .packed_products = nullptr,
-          .grid_products = nullptr,
-          .dots = nullptr,
-          .grid_dots = nullptr,
+          .depthwise_products = nullptr,
+          .weight_gradient = nullptr,
+          .depthwise_weight_gradient = nullptr,
           .many = {},
           .sum = Sum};
 }
@@ -158,9 +158,9 @@ ConvolutionKernels convolution_kernels() {
   kernels.pack_panel = convolution_panel();
   kernels.products = convolution_products();
   kernels.packed_products = convolution_packed_products();
-  kernels.grid_products = convolution_grid_products();
-  kernels.dots = convolution_dots();
-  kernels.grid_dots = convolution_grid_dots();
+  kernels.depthwise_products = convolution_depthwise_products();
+  kernels.weight_gradient = convolution_weight_gradient();
+  kernels.depthwise_weight_gradient = convolution_depthwise_weight_gradient();
   kernels.many = convolution_outer();
   return kernels;
 }

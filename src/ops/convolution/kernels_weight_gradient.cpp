@@ -46,7 +46,7 @@ HWY_INLINE void Fold(V (&sums)[kM][kN], float* to, size_t row) {
 }
 
 template <size_t kM, size_t kN>
-HWY_NOINLINE void Tile(const ConvolutionDots& b, size_t channel, size_t window) {
+HWY_NOINLINE void Tile(const ConvolutionWeightGradient& b, size_t channel, size_t window) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   V sums[kM][kN];
@@ -85,7 +85,8 @@ HWY_NOINLINE void Tile(const ConvolutionDots& b, size_t channel, size_t window) 
 }
 
 template <size_t kM, size_t kN>
-HWY_INLINE void TileOf(const ConvolutionDots& b, size_t channel, size_t window, size_t width) {
+HWY_INLINE void TileOf(const ConvolutionWeightGradient& b, size_t channel, size_t window,
+                       size_t width) {
   if constexpr (kN > 1) {
     if (width < kN) return TileOf<kM, kN - 1>(b, channel, window, width);
   }
@@ -93,12 +94,12 @@ HWY_INLINE void TileOf(const ConvolutionDots& b, size_t channel, size_t window, 
 }
 
 template <size_t kM>
-void AllWindows(const ConvolutionDots& b, size_t channel) {
+void AllWindows(const ConvolutionWeightGradient& b, size_t channel) {
   for (size_t n = 0; n < b.depth; n += kWidest<kM>)
     TileOf<kM, kWidest<kM>>(b, channel, n, std::min(b.depth - n, kWidest<kM>));
 }
 
-void Dots(const ConvolutionDots& b) {
+void WeightGradient(const ConvolutionWeightGradient& b) {
   const size_t rest = b.channels % kPanel, whole = b.channels - rest;
   for (size_t m = 0; m < whole; m += kPanel) AllWindows<kPanel>(b, m);
   if (rest == 1) AllWindows<1>(b, whole);
@@ -108,8 +109,8 @@ void Dots(const ConvolutionDots& b) {
 
 }  // namespace
 
-DotsKernel ConvolutionDotsKernel() {
-  return Dots;
+WeightGradientKernel ConvolutionWeightGradientKernel() {
+  return WeightGradient;
 }
 
 }  // namespace bnns::impl::HWY_NAMESPACE
@@ -120,9 +121,9 @@ HWY_AFTER_NAMESPACE();
 
 namespace bnns::impl {
 
-HWY_EXPORT(ConvolutionDotsKernel);
-DotsKernel convolution_dots() {
-  return pick(HWY_DISPATCH_TABLE(ConvolutionDotsKernel))();
+HWY_EXPORT(ConvolutionWeightGradientKernel);
+WeightGradientKernel convolution_weight_gradient() {
+  return pick(HWY_DISPATCH_TABLE(ConvolutionWeightGradientKernel))();
 }
 
 }  // namespace bnns::impl

@@ -24,7 +24,7 @@ struct FirstRow {
 // Source rows y, y + step, ... of `channels` planes into consecutive rows of theirs in the buffer.
 void fill_run(const ConvolutionKernels& kernels, const ConvolutionJob& job, const RowReader& source,
               const FirstRow& first, size_t channels, size_t rows, float* to, float* row_scratch) {
-  const WindowAxis& x = job.x;
+  const PlanAxis& x = job.x;
   // All rows in one go where they can be read in place.
   const bool direct = source.is_direct();
   const size_t planes = direct ? channels : 1, at_once = direct ? rows : 1;
@@ -233,9 +233,9 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
   const RowReader& source = pass_.source;
   const size_t n = block.n, channel = block.group * sources_, i0 = block.i0;
   const bool many = job.choice == ConvolutionChoice::kManyOutputs;
-  const bool is_grid = job.choice == ConvolutionChoice::kDepthwise3x3;
-  if (is_grid && !plan.shares() && is_grid_source(kernels, job, source))
-    return kernels.grid_products(grid_of_source(job, source, n, channel, i0), products);
+  const bool is_depthwise = job.choice == ConvolutionChoice::kDepthwise3x3;
+  if (is_depthwise && !plan.shares() && is_depthwise_source(kernels, job, source))
+    return kernels.depthwise_products(depthwise_of_source(job, source, n, channel, i0), products);
   if (many && !plan.shares() && products.columns >= kernels.tile && is_source_itself(job, source) &&
       source.one().stride[1] == job.pitch) {
     const ImageBatch& from = source.images();
@@ -245,7 +245,8 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
     fill_buffer(kernels, *to_fill, source, n, channel, sources_, i0,
                 std::min(to_fill->rows, to_fill->y.count - i0), work, work + plan.buffer());
   }
-  if (is_grid) return kernels.grid_products(grid_of_buffer(job, work, plan.buffer()), products);
+  if (is_depthwise)
+    return kernels.depthwise_products(depthwise_of_buffer(job, work, plan.buffer()), products);
   (many ? kernels.packed_products : kernels.products)(products);
 }
 
@@ -284,21 +285,21 @@ size_t pass_scratch(const ConvolutionPlan& plan, const View& one, size_t channel
 }
 
 bool is_source_itself(const ConvolutionJob& job, const RowReader& source) {
-  const auto trivial = [](const WindowAxis& a) {
+  const auto trivial = [](const PlanAxis& a) {
     return a.taps == 1 && a.shift[0] == 0 && a.step == 1 && a.source == a.count;
   };
   return source.is_direct() && source.one().stride[0] == 1 && trivial(job.y) && trivial(job.x);
 }
 
-bool is_grid_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
-                    const RowReader& source) {
+bool is_depthwise_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
+                         const RowReader& source) {
   return job.choice == ConvolutionChoice::kDepthwise3x3 && source.is_direct() &&
          source.one().stride[0] == 1 && job.y.step == 1 && job.x.step == 1 &&
-         job.x.source >= kernels.grid_columns;
+         job.x.source >= kernels.depthwise_columns;
 }
 
-ConvolutionGrid grid_of_source(const ConvolutionJob& job, const RowReader& source, size_t n,
-                               size_t channel, size_t i0) {
+ConvolutionDepthwise depthwise_of_source(const ConvolutionJob& job, const RowReader& source,
+                                         size_t n, size_t channel, size_t i0) {
   const ImageBatch& from = source.images();
   return {.data = from.floats() + from.offset(n, channel, 0),
           .plane = from.one.stride[2],
@@ -309,7 +310,8 @@ ConvolutionGrid grid_of_source(const ConvolutionJob& job, const RowReader& sourc
           .column = {job.x.shift[0], job.x.shift[1], job.x.shift[2]}};
 }
 
-ConvolutionGrid grid_of_buffer(const ConvolutionJob& job, const float* buffer, size_t floats) {
+ConvolutionDepthwise depthwise_of_buffer(const ConvolutionJob& job, const float* buffer,
+                                         size_t floats) {
   return {.data = buffer,
           .plane = job.plane,
           .row = job.pitch,
@@ -322,7 +324,7 @@ ConvolutionGrid grid_of_buffer(const ConvolutionJob& job, const float* buffer, s
 void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
                  const RowReader& source, size_t n, size_t c0, size_t channels, size_t i0,
                  size_t rows, float* to, float* row_scratch) {
-  const WindowAxis& y = job.y;
+  const PlanAxis& y = job.y;
   float* run = to;
   for (size_t r = 0; r < y.runs(); ++r) {
     const size_t reach = y.reach(r), count = rows + reach;

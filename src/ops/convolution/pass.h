@@ -53,13 +53,14 @@ size_t pass_scratch(const ConvolutionPlan& plan, const View& one, size_t channel
 bool is_source_itself(const ConvolutionJob& job, const RowReader& source);
 
 // Whether the grid kernels can read the source where it lies.
-bool is_grid_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
-                    const RowReader& source);
+bool is_depthwise_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
+                         const RowReader& source);
 // Their source for outputs from row i0 on.
-ConvolutionGrid grid_of_source(const ConvolutionJob& job, const RowReader& source, size_t n,
-                               size_t channel, size_t i0);
+ConvolutionDepthwise depthwise_of_source(const ConvolutionJob& job, const RowReader& source,
+                                         size_t n, size_t channel, size_t i0);
 // The same for rows in a buffer of so many floats.
-ConvolutionGrid grid_of_buffer(const ConvolutionJob& job, const float* buffer, size_t floats);
+ConvolutionDepthwise depthwise_of_buffer(const ConvolutionJob& job, const float* buffer,
+                                         size_t floats);
 
 // Copies the source rows of outputs [i0, i0 + rows) of a job into the buffer `to`.
 void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,

@@ -20,7 +20,7 @@ void require_buffer(size_t floats) {
 }
 
 // The window on the large image: output p reads p * stride + r * dilation - before.
-WindowAxis to_small(const ConvolutionAxis& a, size_t* tap, ptrdiff_t* shift) {
+PlanAxis to_small(const ConvolutionAxis& a, size_t* tap, ptrdiff_t* shift) {
   for (size_t r = 0; r < a.taps; ++r) {
     tap[r] = r;
     shift[r] = static_cast<ptrdiff_t>(r * a.dilation) - static_cast<ptrdiff_t>(a.before);
@@ -38,8 +38,8 @@ WindowAxis to_small(const ConvolutionAxis& a, size_t* tap, ptrdiff_t* shift) {
 
 // The outputs y of the large image with (y + before) % stride == residue of tap `first_tap`. With
 // y + before = residue + stride * t, tap r reads t - (r * dilation - residue) / stride.
-WindowAxis to_large(const ConvolutionAxis& a, size_t first_tap, size_t period, size_t* tap,
-                    ptrdiff_t* shift) {
+PlanAxis to_large(const ConvolutionAxis& a, size_t first_tap, size_t period, size_t* tap,
+                  ptrdiff_t* shift) {
   const size_t residue = first_tap * a.dilation % a.stride;
   const size_t t0 = a.before > residue ? div_up(a.before - residue, a.stride) : 0;
   const size_t end = a.large + a.before;  // of y + before
@@ -66,7 +66,7 @@ WindowAxis to_large(const ConvolutionAxis& a, size_t first_tap, size_t period, s
 // Calls f(t, place of position t) where runs lie one after the other for n outputs each; position 0
 // has place 0. One step per position, however many runs there are.
 template <class F>
-void for_places(const WindowAxis& axis, size_t n, const F& f) {
+void for_places(const PlanAxis& axis, size_t n, const F& f) {
   size_t start = 0;
   for (size_t run = 0; run < axis.runs(); ++run) {
     for (size_t t = run; t < axis.taps; t += axis.period) f(t, start + axis.place(t));
@@ -75,7 +75,7 @@ void for_places(const WindowAxis& axis, size_t n, const F& f) {
 }
 
 // Runs shared by taps, or one for each tap where they are so far apart that sharing costs more.
-size_t choose_runs(WindowAxis& axis, size_t n) {
+size_t choose_runs(PlanAxis& axis, size_t n) {
   const size_t shared = axis.start(axis.runs(), n);
   const size_t apart = checked_mul(axis.taps, n, "the rows of a convolution's buffer");
   if (shared <= apart) return shared;
@@ -84,7 +84,7 @@ size_t choose_runs(WindowAxis& axis, size_t n) {
 }
 
 // The most output rows whose source rows fit, of a channel that may have `limit` of them.
-size_t rows_within(const WindowAxis& y, size_t limit) {
+size_t rows_within(const PlanAxis& y, size_t limit) {
   const size_t halo = y.start(y.runs(), 0);
   const size_t shared = limit > halo ? (limit - halo) / y.runs() : 0;
   return std::clamp<size_t>(std::max(shared, limit / y.taps), 1, y.count);
@@ -142,7 +142,7 @@ ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry
   covers_ = !large || (ny == g.y.stride && nx == g.x.stride);
   tap_ = Array<size_t>(memory, g.y.taps + g.x.taps);
   shift_ = Array<ptrdiff_t>(memory, g.y.taps + g.x.taps);
-  axes_ = Array<WindowAxis>(memory, ny + nx);
+  axes_ = Array<PlanAxis>(memory, ny + nx);
   size_t at = 0;
   for (size_t a = 0; a < ny + nx; ++a) {
     const ConvolutionAxis& axis = a < ny ? g.y : g.x;
@@ -171,12 +171,12 @@ ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry
 }
 
 // The longest of all jobs, with the first and the last of all shifts.
-WindowAxis ConvolutionPlan::common_axis(const WindowAxis ConvolutionJob::*axis,
-                                        ptrdiff_t* range) const {
-  WindowAxis common = jobs_[0].*axis;
+PlanAxis ConvolutionPlan::common_axis(const PlanAxis ConvolutionJob::*axis,
+                                      ptrdiff_t* range) const {
+  PlanAxis common = jobs_[0].*axis;
   range[0] = common.shift[0], range[1] = common.shift[common.taps - 1];
   for (size_t j = 1; j < count_; ++j) {
-    const WindowAxis& a = jobs_[j].*axis;
+    const PlanAxis& a = jobs_[j].*axis;
     common.count = std::max(common.count, a.count);
     range[0] = std::min(range[0], a.shift[0]);
     range[1] = std::max(range[1], a.shift[a.taps - 1]);

@@ -18,7 +18,7 @@
 
 namespace bnns::impl {
 
-struct WindowAxis {
+struct PlanAxis {
   size_t count;   // outputs
   size_t first;   // of them lies here,
   size_t spread;  // the others so far apart
@@ -48,7 +48,7 @@ struct WindowAxis {
 enum class ConvolutionChoice : uint8_t { kDepthwise3x3, kManyOutputs, kAny };
 
 struct ConvolutionJob {
-  WindowAxis y, x;
+  PlanAxis y, x;
   size_t depth;           // channels * taps
   const int32_t* offset;  // in the buffer, of (channel, tap y, tap x)
   size_t channels;        // in the buffer
@@ -88,7 +88,7 @@ class ConvolutionPlan {
 
  private:
   void lay_out(ConvolutionJob& job, const Limits& limits, int32_t* offset);
-  WindowAxis common_axis(const WindowAxis ConvolutionJob::*axis, ptrdiff_t* range) const;
+  PlanAxis common_axis(const PlanAxis ConvolutionJob::*axis, ptrdiff_t* range) const;
   void share(const Memory& memory, const Limits& limits);
 
   size_t count_ = 0;
@@ -98,7 +98,7 @@ class ConvolutionPlan {
   Array<ptrdiff_t> range_;
   Array<size_t> tap_;
   Array<ptrdiff_t> shift_;
-  Array<WindowAxis> axes_;
+  Array<PlanAxis> axes_;
   Array<ConvolutionJob> jobs_;
   Array<int32_t> offset_;
 };

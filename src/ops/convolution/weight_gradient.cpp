@@ -32,8 +32,9 @@ size_t channels_of_large(const ConvolutionGeometry& g) {
 
 }  // namespace
 
-ConvolutionDotPlan::ConvolutionDotPlan(const Memory& memory, const ConvolutionGeometry& g,
-                                       size_t lanes)
+ConvolutionWeightGradientPlan::ConvolutionWeightGradientPlan(const Memory& memory,
+                                                             const ConvolutionGeometry& g,
+                                                             size_t lanes)
     : many_(g.small_channels >= lanes),
       lanes_(lanes),
       small_channels_(many_ ? channels_of_small(g, lanes) : lanes),
@@ -47,7 +48,7 @@ ConvolutionDotPlan::ConvolutionDotPlan(const Memory& memory, const ConvolutionGe
       sums_(checked_mul(div_up(g.small_channels, small_channels_) * small_channels_,
                         g.groups * g.large_channels * g.taps(), "the sums of a convolution")) {}
 
-size_t ConvolutionDotPlan::scratch(size_t widest) const {
+size_t ConvolutionWeightGradientPlan::scratch(size_t widest) const {
   constexpr const char* kWhat = "the working memory of a convolution";
   const size_t copies = checked_mul((many_ ? 2 : 1) * small_channels_, plane_, kWhat);
   const size_t rest = checked_add(copies, RowReader::scratch(widest) + kAlignment, kWhat);
@@ -56,9 +57,10 @@ size_t ConvolutionDotPlan::scratch(size_t widest) const {
 
 // Rows [i0, i0 + rows) of channels k0.. of sample n of the small image, [k][rows][row_], and with
 // many channels their transpose.
-void ConvolutionDotPlan::copy_small(const ConvolutionContext& context, const RowReader& small,
-                                    size_t n, size_t k0, size_t ks, size_t i0, size_t rows,
-                                    const Buffers& to) const {
+void ConvolutionWeightGradientPlan::copy_small(const ConvolutionContext& context,
+                                               const RowReader& small, size_t n, size_t k0,
+                                               size_t ks, size_t i0, size_t rows,
+                                               const Buffers& to) const {
   const size_t width = context.geometry.x.small;
   const View& one = small.one();
   const auto transpose = [&](const float* from, size_t row) {
@@ -98,7 +100,7 @@ void ConvolutionDotPlan::copy_small(const ConvolutionContext& context, const Row
   if (many_) transpose(to.small, plane_);
 }
 
-ConvolutionDotPlan::Buffers ConvolutionDotPlan::buffers(float* work) const {
+ConvolutionWeightGradientPlan::Buffers ConvolutionWeightGradientPlan::buffers(float* work) const {
   Buffers b = {.large = work};
   b.transposed = b.large + div_up(plan_.buffer(), kAlignment) * kAlignment;
   b.small = b.transposed + (many_ ? small_channels_ * plane_ : 0);
@@ -107,9 +109,10 @@ ConvolutionDotPlan::Buffers ConvolutionDotPlan::buffers(float* work) const {
 }
 
 // Lanes are channels.
-void ConvolutionDotPlan::add_outer(const ConvolutionContext& context, const Images& images,
-                                   const Block& at, const ConvolutionSums& block,
-                                   const Buffers& b) const {
+void ConvolutionWeightGradientPlan::add_outer(const ConvolutionContext& context,
+                                              const Images& images, const Block& at,
+                                              const ConvolutionSums& block,
+                                              const Buffers& b) const {
   const ConvolutionJob& job = plan_.job(0);
   ConvolutionOuter outer = {.a = b.transposed,
                             .vectors = div_up(block.ks, lanes_),
@@ -136,21 +139,22 @@ void ConvolutionDotPlan::add_outer(const ConvolutionContext& context, const Imag
 }
 
 // Lanes are pixels.
-void ConvolutionDotPlan::add_dots(const ConvolutionContext& context, const Images& images,
-                                  const Block& at, const ConvolutionSums& block,
-                                  const Buffers& b) const {
+void ConvolutionWeightGradientPlan::add_weight_gradient(const ConvolutionContext& context,
+                                                        const Images& images, const Block& at,
+                                                        const ConvolutionSums& block,
+                                                        const Buffers& b) const {
   const ConvolutionJob& job = plan_.job(0);
   const ConvolutionKernels& kernels = context.kernels;
   const RowReader &small = images.small, &large = images.large;
-  const bool is_grid = job.choice == ConvolutionChoice::kDepthwise3x3;
-  const bool large_in_place = is_grid && is_grid_source(kernels, job, large);
+  const bool is_depthwise = job.choice == ConvolutionChoice::kDepthwise3x3;
+  const bool large_in_place = is_depthwise && is_depthwise_source(kernels, job, large);
   if (!large_in_place)
     fill_buffer(kernels, job, large, at.n, at.c0, block.cs, at.i0, at.rows, b.large, b.row_scratch);
   const bool in_place = small.is_direct() && small.one().stride[0] == 1 &&
-                        job.x.count >= (is_grid ? kernels.grid_columns : lanes_);
+                        job.x.count >= (is_depthwise ? kernels.depthwise_columns : lanes_);
   if (!in_place) copy_small(context, small, at.n, block.k0, block.ks, at.i0, at.rows, b);
   const ImageBatch& from = small.images();
-  const ConvolutionDots dots = {
+  const ConvolutionWeightGradient weight_gradient = {
       .a = in_place ? from.floats() + from.offset(at.n, block.k0, at.i0) : b.small,
       .a_plane = in_place ? from.one.stride[2] : plane_,
       .a_row = in_place ? from.one.stride[1] : row_,
@@ -163,15 +167,16 @@ void ConvolutionDotPlan::add_dots(const ConvolutionContext& context, const Image
       .columns = job.x.count,
       .sums = block.sums,
       .sums_row = small_channels_};
-  if (!is_grid) return kernels.dots(dots);
-  kernels.grid_dots(large_in_place ? grid_of_source(job, large, at.n, at.c0, at.i0)
-                                   : grid_of_buffer(job, b.large, plan_.buffer()),
-                    dots);
+  if (!is_depthwise) return kernels.weight_gradient(weight_gradient);
+  kernels.depthwise_weight_gradient(large_in_place
+                                        ? depthwise_of_source(job, large, at.n, at.c0, at.i0)
+                                        : depthwise_of_buffer(job, b.large, plan_.buffer()),
+                                    weight_gradient);
 }
 
-void ConvolutionDotPlan::run_grain(const ConvolutionContext& context, size_t samples,
-                                   const Images& images, const ConvolutionSums& block,
-                                   float* work) const {
+void ConvolutionWeightGradientPlan::run_grain(const ConvolutionContext& context, size_t samples,
+                                              const Images& images, const ConvolutionSums& block,
+                                              float* work) const {
   const ConvolutionGeometry& g = context.geometry;
   const ConvolutionJob& job = plan_.job(0);
   const Buffers b = buffers(work);
@@ -182,16 +187,17 @@ void ConvolutionDotPlan::run_grain(const ConvolutionContext& context, size_t sam
       if (many_) {
         add_outer(context, images, at, block, b);
       } else {
-        add_dots(context, images, at, block, b);
+        add_weight_gradient(context, images, at, block, b);
       }
     }
   }
 }
 
-void ConvolutionDotPlan::run(const ConvolutionContext& context, const SampleRange& samples,
-                             const RowReader& small, const RowReader& large,
-                             const ConvolutionWeights& dw, bool accumulate,
-                             const ConvolutionWork& work, float* sums) const {
+void ConvolutionWeightGradientPlan::run(const ConvolutionContext& context,
+                                        const SampleRange& samples, const RowReader& small,
+                                        const RowReader& large, const ConvolutionWeights& dw,
+                                        bool accumulate, const ConvolutionWork& work,
+                                        float* sums) const {
   const ConvolutionGeometry& g = context.geometry;
   const size_t k_blocks = div_up(g.small_channels, small_channels_);
   const double sample_products =

@@ -19,9 +19,10 @@ struct SampleRange {
   bool ends() const { return first + count == batch; }
 };
 
-class ConvolutionDotPlan {
+class ConvolutionWeightGradientPlan {
  public:
-  ConvolutionDotPlan(const Memory& memory, const ConvolutionGeometry& geometry, size_t lanes);
+  ConvolutionWeightGradientPlan(const Memory& memory, const ConvolutionGeometry& geometry,
+                                size_t lanes);
 
   // Floats per thread, if rows of the images are at most `widest` long.
   size_t scratch(size_t widest) const;
@@ -49,8 +50,8 @@ class ConvolutionDotPlan {
   };
   void add_outer(const ConvolutionContext& context, const Images& images, const Block& at,
                  const ConvolutionSums& block, const Buffers& b) const;
-  void add_dots(const ConvolutionContext& context, const Images& images, const Block& at,
-                const ConvolutionSums& block, const Buffers& b) const;
+  void add_weight_gradient(const ConvolutionContext& context, const Images& images, const Block& at,
+                           const ConvolutionSums& block, const Buffers& b) const;
   void run_grain(const ConvolutionContext& context, size_t samples, const Images& images,
                  const ConvolutionSums& block, float* work) const;
 

@@ -89,7 +89,7 @@ void FullyConnectedOp::backward_direct(size_t batch, const Gradients& p) {
   size_t floats = p.dx.wanted() ? input_floats(batch, ready_.w) : 0;
   if (p.dw.data != nullptr) floats = std::max(floats, weights_floats(batch, p.dw));
   if (floats == 0) return compute(nullptr);
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   compute(buffer(scratch->product, 1, floats));
 }
 
@@ -127,7 +127,7 @@ void FullyConnectedOp::backward_chunks(size_t batch, const Gradients& p) {
   const bool dw_direct = !want_dw || p.dw.in_stride == 1 || p.dw.out_stride == 1;
   const bool db_direct = !want_db || is_row(*p.db.view);
   // All memory before anything is written.
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const size_t chunk = std::min(batch, x_direct && dx_direct ? kGradientChunk : kChunk);
   const size_t width = problem_.out_size;
   float* g = buffer(scratch->g, chunk, width);

@@ -152,7 +152,7 @@ void FullyConnectedOp::forward(size_t batch, Rows in, Rows out, uint64_t random_
     return product(batch, sample(in, 0, 0), in_step, const_cast<float*>(sample(out, 0, 0)),
                    out_step, ready_, random_stream, nullptr);
   }
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   float* memory = buffer(scratch->product, 1, floats);
   float* x_buffer = in_direct_ ? nullptr : buffer(scratch->x, chunk, problem_.in_size);
   float* y_buffer = out_direct_ ? nullptr : buffer(scratch->y, chunk, problem_.out_size);

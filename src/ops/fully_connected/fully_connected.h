@@ -125,7 +125,7 @@ class FullyConnectedOp {
   Ready ready_ = {};
   bool ready_known_ = false;  // weights are used where they lie: copied, or Float32 of the client
   SmallFullyConnected small_;
-  LeasePool<Scratch> scratch_;
+  ScratchPool<Scratch> scratch_;
 };
 
 }  // namespace bnns::impl

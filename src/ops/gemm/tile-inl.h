@@ -80,10 +80,10 @@ HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN], float* last =
       if (kBegin) hn::Store(sum, d, last + (x * kN + y) * hn::Lanes(d));
       sum = kBegin ? hn::Mul(factor, row[y]) : hn::MulAdd(factor, row[y], sum);
     }
-    Keep(factor);
+    KeepInRegister(factor);
   }
   HWY_UNROLL(2)
-  for (size_t y = 0; y < kN; ++y) Keep(row[y]);
+  for (size_t y = 0; y < kN; ++y) KeepInRegister(row[y]);
 }
 
 // Steps of a round in the loops over depth: a processor that shares its core with another program

@@ -35,14 +35,14 @@ struct Pair {
 };
 
 struct SquareError {
-  static HWY_INLINE Pair at(V x, V t, const LossParameters&) {
+  static HWY_INLINE Pair at(V x, V t, const LossCoefficients&) {
     const V e = hn::Sub(x, t);
     return {hn::Mul(e, e), hn::Add(e, e)};
   }
 };
 
 struct AbsoluteError {
-  static HWY_INLINE Pair at(V x, V t, const LossParameters&) {
+  static HWY_INLINE Pair at(V x, V t, const LossCoefficients&) {
     const D d;
     const V e = hn::Sub(x, t), one = hn::Set(d, 1.0f);
     const V below = hn::IfThenElse(hn::Lt(x, t), hn::Neg(one), e);
@@ -51,7 +51,7 @@ struct AbsoluteError {
 };
 
 struct Huber {
-  static HWY_INLINE Pair at(V x, V t, const LossParameters& p) {
+  static HWY_INLINE Pair at(V x, V t, const LossCoefficients& p) {
     const D d;
     const V e = hn::Sub(x, t), a = hn::Abs(e);
     const V m = AtMost(d, a, p.delta);
@@ -60,7 +60,7 @@ struct Huber {
 };
 
 struct Hinge {
-  static HWY_INLINE Pair at(V x, V t, const LossParameters&) {
+  static HWY_INLINE Pair at(V x, V t, const LossCoefficients&) {
     const D d;
     const V one = hn::Set(d, 1.0f);
     const V sign = hn::Sub(hn::Add(t, t), one);
@@ -76,7 +76,7 @@ struct SigmoidCrossEntropy {
   struct Parts {
     V linear, e, gradient;
   };
-  static HWY_INLINE Parts parts(V x, V label, const LossParameters& p) {
+  static HWY_INLINE Parts parts(V x, V label, const LossCoefficients& p) {
     const D d;
     const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
     const V t = hn::MulAdd(label, hn::Set(d, p.keep), hn::Set(d, p.added));
@@ -84,7 +84,7 @@ struct SigmoidCrossEntropy {
     const V sigmoid = hn::Div(hn::IfThenElse(hn::Lt(x, zero), e, one), hn::Add(one, e));
     return {hn::NegMulAdd(x, t, hn::Max(x, zero)), e, hn::Sub(sigmoid, t)};
   }
-  static HWY_INLINE Pair at(V x, V label, const LossParameters& p) {
+  static HWY_INLINE Pair at(V x, V label, const LossCoefficients& p) {
     const Parts v = parts(x, label, p);
     return {hn::Add(v.linear, Log1pOfUnit(D(), v.e)), v.gradient};
   }
@@ -92,7 +92,7 @@ struct SigmoidCrossEntropy {
 
 struct LogLoss {
   static constexpr float kEpsilon = 1e-7f;
-  static HWY_INLINE Pair at(V x, V t, const LossParameters&) {
+  static HWY_INLINE Pair at(V x, V t, const LossCoefficients&) {
     const D d;
     const V one = hn::Set(d, 1.0f), epsilon = hn::Set(d, kEpsilon);
     const V rest = hn::Sub(one, t);

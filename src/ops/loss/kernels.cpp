@@ -22,7 +22,7 @@ using losses::V;
 template <class F, bool kLoss, bool kGradient, bool kPlain>
 struct ElementStep {
   const LossElements& b;
-  LossParameters p;
+  LossCoefficients p;
   V weight = hn::Set(D(), b.weight), scale = hn::Set(D(), b.scale);
   V factor = hn::Set(D(), b.weight* b.scale);
 
@@ -50,7 +50,7 @@ struct ElementStep {
 };
 
 template <class F, bool kLoss, bool kGradient, bool kPlain>
-HWY_INLINE double ElementLoop(const LossElements& b, const LossParameters& p) {
+HWY_INLINE double ElementLoop(const LossElements& b, const LossCoefficients& p) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   const Tail tail(b.n);
@@ -98,7 +98,7 @@ struct LogSum {
 
 // The plain loop of a loss with such parts.
 template <class F>
-HWY_INLINE double LogSumLoop(const LossElements& b, const LossParameters& p) {
+HWY_INLINE double LogSumLoop(const LossElements& b, const LossCoefficients& p) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   const Tail tail(b.n);
@@ -132,8 +132,8 @@ HWY_INLINE double LogSumLoop(const LossElements& b, const LossParameters& p) {
 }
 
 template <class F>
-double ElementLoss(const LossElements& b, const LossParameters& p) {
-  const LossParameters local = p;
+double ElementLoss(const LossElements& b, const LossCoefficients& p) {
+  const LossCoefficients local = p;
   const bool loss = b.wants_sum || b.entries != nullptr;
   const bool plain = b.weights == nullptr && b.upstream == nullptr && b.entries == nullptr &&
                      !b.accumulate && b.gradient != nullptr;

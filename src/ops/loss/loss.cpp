@@ -13,7 +13,7 @@ namespace {
 using enum LossFamily;
 
 // Row k describes function k + 1. Costs are of loss and gradient on cached data, rounded.
-constexpr LossRow kRows[] = {
+constexpr LossInfo kRows[] = {
     {BNNSLossFunctionSoftmaxCrossEntropy, "SoftmaxCrossEntropy", kSample, true, 0.8f},
     {BNNSLossFunctionSigmoidCrossEntropy, "SigmoidCrossEntropy", kElement, false, 1},
     {BNNSLossFunctionMeanSquareError, "MeanSquareError", kElement, false, 0.3f},
@@ -91,7 +91,7 @@ float weight_of(const LossCall& call, Weights kind, size_t b) {
 
 }  // namespace
 
-const LossRow* find_loss(BNNSLossFunction function) {
+const LossInfo* find_loss(BNNSLossFunction function) {
   const auto index = static_cast<uint32_t>(function) - 1;
   return index < std::size(kRows) ? &kRows[index] : nullptr;
 }
@@ -111,7 +111,7 @@ LossOp::LossOp(const Memory& memory, size_t threads, const LossProblem& problem)
 WeightTotals LossOp::weight_totals(const LossCall& call) const {
   const size_t n = problem_.sample.count;
   const bool per_sample_sums =
-      problem_.row->family == kSample && weights_of(call, n) == Weights::kPerElement;
+      problem_.info->family == kSample && weights_of(call, n) == Weights::kPerElement;
   double nonzero[kMaxPartials];
   const size_t unit = per_sample_sums ? n : 1, items = call.weights_size / unit;
   const size_t grain = grain_of(items, kGrain / unit);
@@ -157,7 +157,7 @@ LossOp::Factors LossOp::factors(const LossCall& call) const {
 
 void LossOp::run(const LossCall& call) {
   const Factors f = factors(call);
-  const double sum = problem_.row->family == kElement ? run_elements(call, f) : run_rows(call, f);
+  const double sum = problem_.info->family == kElement ? run_elements(call, f) : run_rows(call, f);
   if (call.out != nullptr && problem_.reduced())
     *call.out = f.divisor == 0 ? 0 : static_cast<float>(sum / f.divisor);
 }
@@ -218,7 +218,7 @@ struct ElementTensors {
 double LossOp::run_elements(const LossCall& call, const Factors& f) const {
   const size_t n = problem_.sample.count, count = n * call.batch;
   const ElementTensors tensors(problem_, call, f.weights);
-  const ElementLossKernel kernel = kernels_->element[problem_.row->function];
+  const ElementLossKernel kernel = kernels_->element[problem_.info->function];
   const auto block = [&](size_t first, size_t last, float weight) {
     double sum = 0;
     tensors.for_rows(*convert_, first, last - first,
@@ -248,7 +248,7 @@ double LossOp::run_elements(const LossCall& call, const Factors& f) const {
     }
     return sum;
   };
-  const double cost = static_cast<double>(count) * problem_.row->nanoseconds;
+  const double cost = static_cast<double>(count) * problem_.info->nanoseconds;
   return sum_of_grains(useful_threads(threads_, cost), count, grain_of(count, kGrain), part);
 }
 
@@ -268,13 +268,13 @@ void LossOp::prepare(Scratch& scratch) const {
 }
 
 void LossOp::reserve(size_t callers) {
-  if (problem_.row->family != kSample) return;
+  if (problem_.info->family != kSample) return;
   scratch_.reserve(callers, [&](Scratch& scratch) { prepare(scratch); });
 }
 
 double LossOp::run_rows(const LossCall& call, const Factors& f) {
   const size_t n = problem_.sample.count;
-  const double cost = static_cast<double>(n * call.batch) * problem_.row->nanoseconds;
+  const double cost = static_cast<double>(n * call.batch) * problem_.info->nanoseconds;
   const size_t threads = useful_threads(threads_, cost);
   const size_t grain = grain_of(call.batch, kRowGrain / n);
   if (rows_are_contiguous(call)) {
@@ -334,7 +334,7 @@ double LossOp::rows_of_samples(const LossCall& call, const Factors& f, size_t fi
       weight[r] = weight_of(call, f.weights, single ? b + r : b);
       scale[r] = scale_of(call, f.scale, single ? b + r : b);
     }
-    kernels_->rows[problem_.row->function](rows, problem_.parameters);
+    kernels_->rows[problem_.info->function](rows, problem_.parameters);
     row += rows.count;
     if (call.out == nullptr) continue;
     for (size_t r = 0; r < rows.count; ++r) {
@@ -377,7 +377,7 @@ double LossOp::rows_of_sample(const LossCall& call, const Factors& f, size_t b,
       lines[2 * length + i] = call.weights[b * n + first + i * step];
     if (g != nullptr && call.accumulate)
       read_line(call.in_delta, g, first, step, length, rows.gradient);
-    kernels_->rows[problem_.row->function](rows, problem_.parameters);
+    kernels_->rows[problem_.info->function](rows, problem_.parameters);
     for (size_t i = 0; g != nullptr && i < length; ++i)
       g[offset_of(call.in_delta, first + i * step)] = rows.gradient[i];
     sum += double{loss};

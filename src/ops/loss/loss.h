@@ -17,7 +17,7 @@ namespace bnns::impl {
 
 enum class LossFamily { kElement, kSample, kYolo };
 
-struct LossRow {
+struct LossInfo {
   BNNSLossFunction function;
   const char* name;
   LossFamily family;
@@ -26,10 +26,10 @@ struct LossRow {
 };
 
 // nullptr for a value that is no BNNSLossFunction.
-const LossRow* find_loss(BNNSLossFunction function);
+const LossInfo* find_loss(BNNSLossFunction function);
 
 // Constants of the formulas: labels become keep * t + added, Huber turns linear at delta.
-struct LossParameters {
+struct LossCoefficients {
   float keep = 1;
   float added = 0;
   float delta = 1;
@@ -52,7 +52,7 @@ struct LossElements {
   size_t n;
 };
 // The sum of the weighted losses.
-using ElementLossKernel = double (*)(const LossElements& elements, const LossParameters& p);
+using ElementLossKernel = double (*)(const LossElements& elements, const LossCoefficients& p);
 
 // `count` rows of n contiguous elements, at most kMaxLossRows.
 constexpr size_t kMaxLossRows = 64;
@@ -72,7 +72,7 @@ struct LossRows {
   size_t count;
   size_t n;
 };
-using RowLossKernel = void (*)(const LossRows& rows, const LossParameters& p);
+using RowLossKernel = void (*)(const LossRows& rows, const LossCoefficients& p);
 
 struct WeightTotals {
   double sum;
@@ -100,16 +100,16 @@ inline size_t offset_of(const View& view, size_t index) {
 }
 
 struct LossProblem {
-  const LossRow* row = nullptr;
+  const LossInfo* info = nullptr;
   BNNSLossReductionFunction reduction = BNNSLossReductionNone;
   View sample;            // of in and of labels
   size_t row_length = 1;  // per-sample losses: elements of a row,
   size_t row_step = 1;    // and the distance of its neighbours in the order of memory
-  LossParameters parameters;
+  LossCoefficients parameters;
 
   bool reduced() const { return reduction != BNNSLossReductionNone; }
   size_t entries(size_t batch) const {
-    return row->family == LossFamily::kElement ? batch * sample.count : batch;
+    return info->family == LossFamily::kElement ? batch * sample.count : batch;
   }
 };
 
@@ -157,7 +157,7 @@ class LossOp {
   LossProblem problem_;
   const LossKernels* kernels_ = loss_kernels();
   const ConvertKernels* convert_ = convert_kernels();
-  LeasePool<Scratch> scratch_;
+  ScratchPool<Scratch> scratch_;
 };
 
 }  // namespace bnns::impl

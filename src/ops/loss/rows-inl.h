@@ -91,7 +91,7 @@ struct SoftmaxLabels {
   using V = Tail::V;
   V keep, added;
 
-  explicit HWY_INLINE SoftmaxLabels(const LossParameters& p)
+  explicit HWY_INLINE SoftmaxLabels(const LossCoefficients& p)
       : keep(hn::Set(D(), p.keep)), added(hn::Set(D(), p.added)) {}
 
   HWY_INLINE V weighted(V label, V w) const {
@@ -219,7 +219,7 @@ HWY_INLINE void RunSoftmaxRow(const SoftmaxRow<kCategorical>& row, float weight,
 }
 
 template <bool kCategorical>
-void SoftmaxRows(const LossRows& rows, const LossParameters& p) {
+void SoftmaxRows(const LossRows& rows, const LossCoefficients& p) {
   const Tail::D d;
   const size_t lanes = hn::Lanes(d);
   const SoftmaxLabels<kCategorical> labels(p);
@@ -273,7 +273,7 @@ HWY_INLINE float CosineRow(const RowPointers& row, const Tail& tail, float weigh
   return 1 - cosine;
 }
 
-inline void CosineRows(const LossRows& rows, const LossParameters&) {
+inline void CosineRows(const LossRows& rows, const LossCoefficients&) {
   const Tail tail(rows.n);
   for (size_t r = 0; r < rows.count; ++r) {
     const float loss = CosineRow(RowOf(rows, r), tail, rows.weight[r], rows.scale[r]);

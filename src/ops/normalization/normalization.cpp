@@ -167,7 +167,7 @@ void NormalizationOp::reserve(size_t batch, size_t callers) {
 }
 
 void NormalizationOp::forward(size_t batch, const View& x, const View& y, bool training) {
-  LeasePool<Scratch>::Lease s = scratch_.take();
+  ScratchPool<Scratch>::Borrowed s = scratch_.take();
   prepare(*s, batch, false);
   if (training) prepare_cache(batch);
   const bool known = !training && load_moving(s->mean.data(), s->variance.data(), batch);
@@ -198,7 +198,7 @@ void NormalizationOp::forward(size_t batch, const View& x, const View& y, bool t
 }
 
 void NormalizationOp::backward(const Gradients& g) {
-  LeasePool<Scratch>::Lease s = scratch_.take();
+  ScratchPool<Scratch>::Borrowed s = scratch_.take();
   prepare(*s, trained_batch_, true);
   const Operand dy = {g.dy, Operand::kRead};
   const Operand y = {g.y.data == nullptr ? g.dy : g.y, Operand::kRead};

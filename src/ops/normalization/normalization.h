@@ -97,7 +97,7 @@ class NormalizationOp {
   Array<float> kept_;
   Array<double> inverse_;
   size_t trained_batch_ = 0;
-  LeasePool<Scratch> scratch_;
+  ScratchPool<Scratch> scratch_;
 };
 
 }  // namespace bnns::impl

@@ -35,7 +35,7 @@ bool PoolingOp::backward(size_t batch, const Gradients& p) {
                        .offsets = nullptr,
                        .origins = {}};
   if (call.wants_dx) call.dx = in_planes(p.dx, p.dx.data, batch, p.dx_stride);
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const size_t channels = problem_.channels, planes = batch * channels;
   if (problem_.kind == PoolingKind::kMax && call.wants_dx) use_offsets(*scratch, planes, call);
   const bool wants_db = p.db.data != nullptr;

@@ -152,7 +152,7 @@ void PoolingOp::forward(size_t batch, Rows in, Rows out, const PoolingIndices& i
   const size_t grains = div_up(planes, grain);
   const size_t workers = std::min(threads_for(planes), grains);
   const Sizes sizes = forward_sizes(call.in.direct(), call.out.direct());
-  LeasePool<Scratch>::Lease scratch = scratch_.take();
+  ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   prepare(*scratch, sizes, workers);
   ForwardCall ready = call;
   ready.bias = bias_of(*scratch);

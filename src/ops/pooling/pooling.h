@@ -213,7 +213,7 @@ class PoolingOp {
   size_t rows_at_once_;                            // of windows
   Array<float> own_bias_;
   View client_bias_;
-  LeasePool<Scratch> scratch_;
+  ScratchPool<Scratch> scratch_;
 };
 
 }  // namespace bnns::impl

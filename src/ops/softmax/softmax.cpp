@@ -356,7 +356,7 @@ void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Softmax
 void run_gumbel_max(const SoftmaxRun& run, const SoftmaxAxes& axes, float alpha, float beta,
                     uint64_t stream, const SoftmaxTensor& x_tensor, const SoftmaxTensor& y_tensor) {
   const Plan plan(axes, false);
-  const ActivationParameters parameters = {.alpha = alpha, .beta = beta};
+  const ActivationCoefficients parameters = {.alpha = alpha, .beta = beta};
   const Port x(*run.convert, x_tensor, plan.run_stride[0]);
   const Port y(*run.convert, y_tensor, plan.run_stride[1]);
   for_rows(run, plan, [&](const Offsets& row, size_t number) {

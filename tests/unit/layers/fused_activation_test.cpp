@@ -71,10 +71,10 @@ TEST(FusedActivation, RowsAndViewsAgree) {
       Strided out, delta;
       out.read(x);
       f.forward(threads, out.view(), 0);
-      EXPECT_TRUE(out.holds(y)) << f.row().name;
+      EXPECT_TRUE(out.holds(y)) << f.info().name;
       delta.read(dy);
       f.multiply_by_slope(threads, out.view(), delta.view(), delta.view());  // in place
-      EXPECT_TRUE(delta.holds(g)) << f.row().name;
+      EXPECT_TRUE(delta.holds(g)) << f.info().name;
     }
   }
 }
@@ -90,7 +90,7 @@ TEST(FusedActivation, RowsLeaveGapsAlone) {
     f.forward({packed.data(), kWidth}, kHeight, kWidth);
     f.forward({apart.data(), kStep}, kHeight, kWidth);
     for (size_t i = 0; i < x.size(); ++i) expected[i / kWidth * kStep + i % kWidth] = packed[i];
-    EXPECT_EQ(apart, expected) << f.row().name;
+    EXPECT_EQ(apart, expected) << f.info().name;
   }
 }
 
