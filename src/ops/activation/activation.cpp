@@ -31,7 +31,7 @@ constexpr ActivationInfo row(BNNSActivationFunction function, const char* name,
 
 // Row k describes function k. Costs are of the vectorised loop on cached data, rounded.
 // clang-format off
-constexpr ActivationInfo kRows[] = {
+constexpr ActivationInfo kActivations[] = {
     row(BNNSActivationFunctionIdentity, "Identity", kElement, kNone, kXY),
     row(BNNSActivationFunctionRectifiedLinear, "RectifiedLinear", kElement, kNone, kXY),
     row(BNNSActivationFunctionLeakyRectifiedLinear, "LeakyRectifiedLinear", kElement, kAlpha, kXY),
@@ -128,7 +128,7 @@ double leaky_gradient_part(const ElementRun& run, const std::array<Operand, 2>& 
 
 const ActivationInfo* find_activation(BNNSActivationFunction function) {
   const auto index = static_cast<uint32_t>(function);
-  return index < std::size(kRows) ? &kRows[index] : nullptr;
+  return index < std::size(kActivations) ? &kActivations[index] : nullptr;
 }
 
 bool slope_from_output(const ActivationInfo& info, const ActivationCoefficients& p) {
