@@ -3,7 +3,7 @@
 #include "harness/machine.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "machine.cpp"
+#define HWY_TARGET_INCLUDE "harness/machine.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
