@@ -1,8 +1,8 @@
 #include "core/call.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <new>
 #include <numeric>
@@ -27,6 +27,8 @@ bool same_place(const View& a, const View& b) {
   return same;
 }
 
+}  // namespace
+
 void require_batch_of_many(const View& sample, size_t size, size_t stride, const char* name) {
   const size_t step = batch_step(sample, stride);
   // The packed step of an input whose own elements overlap may be shorter than its span.
@@ -42,56 +44,10 @@ void require_batch_of_many(const View& sample, size_t size, size_t stride, const
           "; the batch is larger than an address space");
 }
 
-}  // namespace
-
-void require_batch(const View& sample, size_t size, size_t stride, const char* name) {
-  if (size > 1) require_batch_of_many(sample, size, stride, name);
-}
-
-Range range_of(const Batch& batch) {
-  if (!batch) return {};
-  const size_t values = batch.sample->span + (batch.size - 1) * batch.step;
-  // In whole bytes also for values below a byte, without an overflow on the way.
-  const size_t bits = static_cast<uint32_t>(batch.sample->type) & 0x7FFF;
-  const size_t bytes = values / 8 * bits + (values % 8 * bits + 7) / 8;
-  const auto* begin = static_cast<const char*>(batch.data);
-  return {.begin = begin, .end = begin + bytes};
-}
-
-Batch read_batch(const View& sample, size_t size, const void* data, size_t stride,
-                 const Name& name) {
-  require_data(data, sample.type, name.data);
-  require_batch(sample, size, stride, name.stride);
-  return make_batch(sample, data, size, stride);
-}
-
-void require_apart_or_same(const Batch& a, const char* a_name, const Batch& b, const char* b_name) {
-  if (!overlap(range_of(a), range_of(b))) return;
+void require_same_place(const Batch& a, const char* a_name, const Batch& b, const char* b_name) {
   require(same_place(whole(a), whole(b)), a_name, " and ", b_name,
           " overlap in memory; they must be separate, or the same memory with the same type and "
           "strides");
-}
-
-void Call::reads(const Range& range, const char* name) {
-  assert(reads_ < kMost);
-  read_[reads_++] = {range, name};
-}
-
-void Call::writes(const Range& range, const char* name) {
-  assert(writes_ < kMost);
-  written_[writes_++] = {range, name};
-}
-
-Batch Call::reads(const View& sample, const void* data, size_t stride, const Name& name) {
-  const Batch result = read_batch(sample, batch_, data, stride, name);
-  reads(range_of(result), name.data);
-  return result;
-}
-
-Batch Call::writes(const View& sample, void* data, size_t stride, const Name& name) {
-  const Batch result = read_batch(sample, batch_, data, stride, name);
-  writes(range_of(result), name.data);
-  return result;
 }
 
 const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const char* name,
@@ -116,7 +72,6 @@ const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const cha
   require(view.is_float() || (rules.bfloat16 && view.type == BNNSDataTypeBFloat16), name,
           ".data_type is ", result->type->name,
           rules.bfloat16 ? "; gradients are Float32 or BFloat16" : "; gradients are Float32");
-  require_data(given.data, view.type, name);
   return *result;
 }
 
@@ -124,13 +79,13 @@ Batch Call::reads_delta(const BNNSNDArrayDescriptor* given, size_t stride, const
                         const Descriptor& frozen, const char* frozen_field, DeltaRules rules) {
   require(given != nullptr, name.data, " is NULL");
   const Descriptor& delta = read_delta(*given, name.data, frozen, frozen_field, Use::kInput, rules);
-  return reads(delta.view, given->data, stride, name);
+  return reads(delta, given->data, stride, name);
 }
 
 Gradient Call::writes_delta(const BNNSNDArrayDescriptor& given, size_t stride, const Name& name,
                             const Descriptor& frozen, const char* frozen_field, DeltaRules rules) {
   const Descriptor& delta = read_delta(given, name.data, frozen, frozen_field, Use::kOutput, rules);
-  return {writes(delta.view, given.data, stride, name),
+  return {writes(delta, given.data, stride, name),
           given.flags == BNNSNDArrayFlagBackpropAccumulate};
 }
 
@@ -140,12 +95,13 @@ Gradient Call::writes_parameter_delta(const BNNSNDArrayDescriptor* given, const 
   if (!is_wanted(given)) return {};
   const Descriptor& delta = read_delta(*given, name, frozen, frozen_field, Use::kOutput, rules);
   if (read != nullptr) *read = &delta;
+  require_data(given->data, delta.view.type, name);
   const Batch one = make_batch(delta.view, given->data, 1, 0);
-  writes(range_of(one), name);
+  writes(range_of(delta, one), name);
   return {one, given->flags == BNNSNDArrayFlagBackpropAccumulate};
 }
 
-void Call::check_overlaps() const {
+void Call::fail_overlap() const {
   const auto apart = [](const Named& a, const Named& b) {
     require_apart(a.range, a.name, b.range, b.name);
   };
@@ -153,6 +109,7 @@ void Call::check_overlaps() const {
     for (size_t r = 0; r < reads_; ++r) apart(written_[w], read_[r]);
     for (size_t o = w + 1; o < writes_; ++o) apart(written_[w], written_[o]);
   }
+  std::terminate();  // one of the pairs overlaps
 }
 
 // A range overlaps an earlier one exactly if it begins before the farthest end seen so far.

@@ -3,6 +3,7 @@
 // writes already. Nothing is written before all of that has passed.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <type_traits>
 
@@ -46,13 +47,29 @@ struct Range {
   const char* begin;
   const char* end;
 };
-Range range_of(const Batch& batch);
+inline Range range_of(const Batch& batch) {
+  if (!batch) return {};
+  const size_t values = batch.sample->span + (batch.size - 1) * batch.step;
+  // In whole bytes also for values below a byte, without an overflow on the way.
+  const size_t bits = static_cast<uint32_t>(batch.sample->type) & 0x7FFF;
+  const size_t bytes =
+      bits >= 8 ? values * (bits / 8) : values / 8 * bits + (values % 8 * bits + 7) / 8;
+  const auto* begin = static_cast<const char*>(batch.data);
+  return {.begin = begin, .end = begin + bytes};
+}
 inline Range range_of(const View& view) {
   return range_of(make_batch(view, view.data, 1, 0));
 }
 
+// Of a batch laid out like the descriptor.
+inline Range range_of(const Descriptor& d, const Batch& batch) {
+  const auto* begin = static_cast<const char*>(batch.data);
+  if (batch.size != 1) return range_of(batch);
+  return {.begin = begin, .end = begin + d.span_bytes};
+}
+
 inline bool overlap(const Range& a, const Range& b) {
-  return a.begin < b.end && b.begin < a.end;
+  return (a.begin < b.end) & (b.begin < a.end);
 }
 
 inline void require_apart(const Range& a, const char* a_name, const Range& b, const char* b_name) {
@@ -61,7 +78,10 @@ inline void require_apart(const Range& a, const char* a_name, const Range& b, co
 
 // Batch strides: 0, or at least one sample, so that samples do not overlap; or so small that all
 // samples fit between two neighbouring elements of one sample (interleaved).
-void require_batch(const View& sample, size_t size, size_t stride, const char* name);
+void require_batch_of_many(const View& sample, size_t size, size_t stride, const char* name);
+inline void require_batch(const View& sample, size_t size, size_t stride, const char* name) {
+  if (size > 1) require_batch_of_many(sample, size, stride, name);
+}
 
 // ---- A whole call ----
 
@@ -82,22 +102,65 @@ struct DeltaRules {
 };
 
 // Pointer, alignment and batch stride of one tensor.
-Batch read_batch(const View& sample, size_t size, const void* data, size_t stride,
-                 const Name& name);
+inline Batch read_batch(const View& sample, size_t size, const void* data, size_t stride,
+                        const Name& name) {
+  require_data(data, sample.type, name.data);
+  require_batch(sample, size, stride, name.stride);
+  return make_batch(sample, data, size, stride);
+}
+
+// The same for a tensor laid out as a descriptor of the filter: what can be known of it is.
+inline Batch read_batch(const Descriptor& d, size_t size, const void* data, size_t stride,
+                        const Name& name) {
+  if (data == nullptr || (reinterpret_cast<uintptr_t>(data) & d.misaligned) != 0) [[unlikely]]
+    require_data(data, d.view.type, name.data);
+  require_batch(d.view, size, stride, name.stride);
+  return make_batch(d.view, data, size, stride);
+}
 
 // Element-wise work may run in place: both tensors apart, or every element in its own place.
-void require_apart_or_same(const Batch& a, const char* a_name, const Batch& b, const char* b_name);
+void require_same_place(const Batch& a, const char* a_name, const Batch& b, const char* b_name);
+inline void require_apart_or_same(const Batch& a, const char* a_name, const Batch& b,
+                                  const char* b_name) {
+  if (overlap(range_of(a), range_of(b))) require_same_place(a, a_name, b, b_name);
+}
 
 class Call {
  public:
   explicit Call(size_t batch) : batch_(batch) {}
 
-  // Raw pointers, laid out as `sample`.
-  Batch reads(const View& sample, const void* data, size_t stride, const Name& name);
-  Batch writes(const View& sample, void* data, size_t stride, const Name& name);
-  // A tensor that all samples share: weights of the client, a table of indices.
-  void reads(const Range& range, const char* name);
-  void writes(const Range& range, const char* name);
+  // Raw pointers, laid out as a sample or as a descriptor of the filter.
+  Batch reads(const View& sample, const void* data, size_t stride, const Name& name) {
+    const Batch result = read_batch(sample, batch_, data, stride, name);
+    reads(range_of(result), name.data);
+    return result;
+  }
+  Batch writes(const View& sample, void* data, size_t stride, const Name& name) {
+    const Batch result = read_batch(sample, batch_, data, stride, name);
+    writes(range_of(result), name.data);
+    return result;
+  }
+  Batch reads(const Descriptor& d, const void* data, size_t stride, const Name& name) {
+    const Batch result = read_batch(d, batch_, data, stride, name);
+    reads(range_of(d, result), name.data);
+    return result;
+  }
+  Batch writes(const Descriptor& d, void* data, size_t stride, const Name& name) {
+    const Batch result = read_batch(d, batch_, data, stride, name);
+    writes(range_of(d, result), name.data);
+    return result;
+  }
+  // A tensor that all samples share: weights of the client, a table of indices; or an empty range.
+  void reads(const Range& range, const char* name) {
+    assert(reads_ < kMost);
+    read_[reads_] = {range, name};
+    reads_ += range.begin != range.end;
+  }
+  void writes(const Range& range, const char* name) {
+    assert(writes_ < kMost);
+    written_[writes_] = {range, name};
+    writes_ += range.begin != range.end;
+  }
 
   // Gradients, laid out as their own descriptors; `frozen` is what the filter was made with, named
   // `frozen_field`. The result may point into this object and into `frozen`.
@@ -112,13 +175,23 @@ class Call {
                                   DeltaRules rules = {}, const Descriptor** read = nullptr);
 
   // What is written must not overlap anything else: inputs would change under the computation.
-  void check_overlaps() const;
+  void check_overlaps() const {
+    bool clash = false;  // no branch per pair: a small layer is done in the time of a few
+    for (size_t w = 0; w < writes_; ++w) {
+      for (size_t r = 0; r < reads_; ++r) clash |= overlap(written_[w].range, read_[r].range);
+      for (size_t o = w + 1; o < writes_; ++o)
+        clash |= overlap(written_[w].range, written_[o].range);
+    }
+    if (clash) [[unlikely]]
+      fail_overlap();
+  }
 
  private:
   struct Named {
     Range range;
     const char* name;
   };
+  [[noreturn]] void fail_overlap() const;
   // The descriptor that counts: `frozen`, or one of this object where `given` differs from it.
   const Descriptor& read_delta(const BNNSNDArrayDescriptor& given, const char* name,
                                const Descriptor& frozen, const char* frozen_field, Use use,

@@ -123,6 +123,10 @@ Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field
   result.view.data = given.data;
   result.view.type = given.data_type;
   result.view.scaling = scaling_of(given, *result.type);
+  const size_t bits = result.type->bits;
+  result.span_bytes = bits >= 8 ? result.view.span * (bits / 8)
+                                : div_up(checked_mul(result.view.span, bits, field), 8);
+  result.misaligned = bits >= 8 ? bits / 8 - 1 : 0;
   result.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
   return result;
 }

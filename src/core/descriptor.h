@@ -18,6 +18,8 @@ struct Descriptor {
   const TypeInfo* type = nullptr;
   size_t size[kMaxRank] = {};  // as in the descriptor
   View view;                   // one axis per entry of stride[], data as in the descriptor
+  size_t span_bytes = 0;       // of view, in whole bytes
+  uintptr_t misaligned = 0;    // bits of an address that must be 0
   bool accumulate = false;     // BNNSNDArrayFlagBackpropAccumulate
 
   size_t rank() const { return layout->rank; }

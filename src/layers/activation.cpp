@@ -135,7 +135,8 @@ class ActivationFilter final : public Filter, public PointerCalls {
   void backward_alpha(const Batch& x, const Batch& dy, const Gradient& alpha);
 
   ActivationParameters problem_;
-  bool flat_;  // element-wise on contiguous Float32: no views are needed
+  bool flat_;            // element-wise on contiguous Float32: no views are needed
+  size_t serial_count_;  // elements up to which a flat one is done by the calling thread alone
   ElementActivation function_;
   ElementRun run_;
   SoftmaxRun softmax_run_;
@@ -157,6 +158,8 @@ ActivationFilter::ActivationFilter(const FilterOptions& options,
       run_(options.threads),
       softmax_run_(options.threads),
       streams_(is_random(*problem.info)) {
+  const double serial = kSerialNanoseconds / double{problem.info->nanoseconds};
+  serial_count_ = !flat_ ? 0 : options.threads == 1 ? SIZE_MAX : static_cast<size_t>(serial);
   if (per_channel()) {
     alphas_ = Array<float>(options.memory, problem.channels);
     std::fill_n(alphas_.data(), problem.channels, activation.alpha);
@@ -171,14 +174,13 @@ ActivationFilter::ActivationFilter(const FilterOptions& options,
 void ActivationFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
   const View &in = problem_.in.view, &out = problem_.out.view;
-  const Batch x_batch = read_batch(in, args.batch, args.in, args.in_stride, kIn);
-  const Batch y_batch = read_batch(out, args.batch, args.out, args.out_stride, kOut);
-  require_apart_or_same(y_batch, "out", x_batch, "in");
-  const size_t n = in.count * args.batch;
+  const Batch x_batch = read_batch(problem_.in, args.batch, args.in, args.in_stride, kIn);
+  const Batch y_batch = read_batch(problem_.out, args.batch, args.out, args.out_stride, kOut);
+  if (overlap(range_of(problem_.in, x_batch), range_of(problem_.out, y_batch)))
+    require_same_place(y_batch, "out", x_batch, "in");
   const bool packed = args.batch == 1 || (x_batch.step == in.span && y_batch.step == out.span);
-  const bool serial =
-      threads() == 1 || static_cast<double>(n) * function_.info().nanoseconds < kSerialNanoseconds;
-  if (flat_ && packed && serial)
+  const size_t n = in.count * args.batch;
+  if (packed && n <= serial_count_)
     return function_.forward(x_batch.at<const float>(0), y_batch.at<float>(0), n);
   const View x = whole(x_batch), y = whole(y_batch);
   switch (problem_.info->kind) {

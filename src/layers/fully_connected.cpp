@@ -103,12 +103,12 @@ void FullyConnectedFilter::copy_integer_weights(const FilterOptions& options) {
 
 void FullyConnectedFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
-  Call call(args.batch);
-  const Batch in = call.reads(problem_.in.view, args.in, args.in_stride, kIn);
-  const Batch out = call.writes(problem_.out.view, args.out, args.out_stride, kOut);
-  call.reads(client_weights_, "w_desc.data");
-  call.reads(client_bias_, "bias.data");
-  call.check_overlaps();
+  const Batch in = read_batch(problem_.in, args.batch, args.in, args.in_stride, kIn);
+  const Batch out = read_batch(problem_.out, args.batch, args.out, args.out_stride, kOut);
+  const Range written = range_of(problem_.out, out);
+  require_apart(written, "out", range_of(problem_.in, in), "in");
+  require_apart(written, "out", client_weights_, "w_desc.data");
+  require_apart(written, "out", client_bias_, "bias.data");
   if (problem_.integer()) {
     return run_integer_fully_connected(integer_, constants_.function(), threads(), args.batch,
                                        whole(in), whole(out));
@@ -132,7 +132,7 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
 
 void FullyConnectedFilter::read_weights_delta(const BackwardArgs& args, Call& call,
                                               FullyConnectedOp::Gradients& g) const {
-  const Batch in = call.reads(problem_.in.view, args.in, args.in_stride, kIn);
+  const Batch in = call.reads(problem_.in, args.in, args.in_stride, kIn);
   g.in = {in.data, in.step};
   const Descriptor* dw = nullptr;
   const Gradient delta = call.writes_parameter_delta(args.weights_delta, "weights_delta",
@@ -157,7 +157,7 @@ FullyConnectedOp::Gradients FullyConnectedFilter::read_gradients(const BackwardA
       call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out, "o_desc"),
       false);
   if (problem_.activation->function != BNNSActivationFunctionIdentity) {
-    const Batch out = call.reads(problem_.out.view, args.out, args.out_stride, kOut);
+    const Batch out = call.reads(problem_.out, args.out, args.out_stride, kOut);
     g.out = {out.data, out.step};
   }
   if (is_wanted(args.in_delta)) {
