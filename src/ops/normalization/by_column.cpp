@@ -1,31 +1,32 @@
-// Batch normalization of small planes: the batch is a matrix with a row per sample, and statistics
-// run down its columns, a block of neighbouring columns at a time. The deviations of a part of the
-// batch are taken from the mean of its first rows.
+// Batch normalization of small planes. The batch is a matrix with a row per sample, and statistics
+// run down its columns, a block of neighbouring columns at a time. Each part of the batch takes
+// deviations from the mean of its first kFlush rows.
 #include "ops/normalization/passes.h"
 
 namespace bnns::impl::normalization {
 namespace {
 
-// body(part, first column, columns) for all parts and blocks of columns.
+// Calls body(part, first column, number of columns) for all parts and blocks of columns.
 template <class Body>
 void for_column_blocks(const Pass& p, const Body& body) {
-  const size_t count = p.problem.count(), blocks = div_up(count, kColumns);
+  const size_t count = p.problem.count(), blocks = div_up(count, kColumnBlock);
   const size_t parts = plan_parts(p.batch).parts;
   parallel_for(p.useful_threads(2), parts * blocks, [&](size_t g, size_t) {
-    const size_t first = g % blocks * kColumns;
-    body(g / blocks, first, std::min(kColumns, count - first));
+    const size_t first = g % blocks * kColumnBlock;
+    body(g / blocks, first, std::min(kColumnBlock, count - first));
   });
 }
 
-// Samples that a kernel can take in one call: rows of a matrix in place.
-size_t together(const Pass& p, bool lines, size_t samples) {
-  return lines && !p.has_other_activation() ? samples : 1;
+// Number of samples that one kernel call can take: several only where they are rows of a contiguous
+// matrix and no separate activation pass is needed.
+size_t together(const Pass& p, bool contiguous, size_t samples) {
+  return contiguous && !p.has_other_activation() ? samples : 1;
 }
 
-// body(sample, samples) for all samples, as many at a time as the kernels can take.
+// Calls body(sample, samples) for all samples, as many at a time as a kernel call can take.
 template <class Body>
-void for_samples(const Pass& p, bool lines, const Body& body) {
-  const size_t grain = div_up(kGrain, p.problem.count()), most = together(p, lines, grain);
+void for_samples(const Pass& p, bool contiguous, const Body& body) {
+  const size_t grain = div_up(kGrain, p.problem.count()), most = together(p, contiguous, grain);
   parallel_for(p.useful_threads(1), div_up(p.batch, grain), [&](size_t g, size_t) {
     const size_t end = std::min(p.batch, (g + 1) * grain);
     for (size_t s = g * grain; s < end; s += most) body(s, std::min(most, end - s));
@@ -35,11 +36,11 @@ void for_samples(const Pass& p, bool lines, const Body& body) {
 void column_moments(const ForwardPass& p, size_t part, size_t first, size_t n) {
   const size_t count = p.problem.count(), rows = plan_parts(p.batch).rows;
   const size_t begin = part * rows, end = std::min(p.batch, begin + rows);
-  alignas(64) float from[kColumns] = {}, sum[kColumns] = {}, squares[kColumns] = {};
-  double sums[kColumns] = {}, all_squares[kColumns] = {};
-  // body(x, samples, elements, offset) over the samples of [s, s + kFlush).
+  alignas(64) float from[kColumnBlock] = {}, sum[kColumnBlock] = {}, squares[kColumnBlock] = {};
+  double sums[kColumnBlock] = {}, all_squares[kColumnBlock] = {};
+  // Calls body(x, samples, elements, offset) for the samples in [s, s + kFlush).
   const auto visit = [&](size_t s, const auto& body) {
-    const size_t stop = std::min(end, s + kFlush), most = p.x.lines ? kFlush : 1;
+    const size_t stop = std::min(end, s + kFlush), most = p.x.contiguous ? kFlush : 1;
     for (; s < stop; s += most) {
       over(p.convert, p.x, s * count + first, n,
            [&](std::array<float*, 1> x, size_t m, size_t offset) {
@@ -68,7 +69,7 @@ void column_moments(const ForwardPass& p, size_t part, size_t first, size_t n) {
   }
 }
 
-// Columns of a part have equal counts, so that they are joined without divisions.
+// All columns of a part have the same count, so they are joined without divisions.
 void join_channel(const ForwardPass& p, size_t channel) {
   const size_t count = p.problem.count(), plane = p.problem.plane();
   const double columns = static_cast<double>(plane), share = 1 / columns;
@@ -89,7 +90,7 @@ void join_channel(const ForwardPass& p, size_t channel) {
   p.variance[channel] = all.squares / all.count;
 }
 
-// body(channel, first column, the column behind the last) for all channels.
+// Calls body(channel, first column, end column) for all channels.
 template <class Body>
 void for_channels(const NormalizationProblem& problem, const Body& body) {
   const size_t plane = problem.plane();
@@ -101,11 +102,11 @@ void for_channels(const NormalizationProblem& problem, const Body& body) {
 void column_sums(const BackwardPass& p, size_t part, size_t first, size_t n) {
   const size_t count = p.problem.count(), rows = plan_parts(p.batch).rows;
   const size_t begin = part * rows, end = std::min(p.batch, begin + rows);
-  alignas(64) float g[kColumns] = {}, gk[kColumns] = {};
+  alignas(64) float g[kColumnBlock] = {}, gk[kColumnBlock] = {};
   double* sums = p.sums + 2 * part * count + first;
   std::fill_n(sums, n, 0.0);
   std::fill_n(sums + count, n, 0.0);
-  const size_t most = together(p, p.slope.lines, kFlush);
+  const size_t most = together(p, p.dy_y.contiguous, kFlush);
   for (size_t s = begin; s < end; s += most) {
     const size_t samples = std::min(most, end - s);
     for_gradient<false>(p, s * count + first, n, [&](GradientRow row, float*, size_t offset) {
@@ -138,27 +139,27 @@ void join_sums(const BackwardPass& p) {
 
 }  // namespace
 
-void forward_columns(const ForwardPass& p) {
+void forward_by_column(const ForwardPass& p) {
   const size_t count = p.problem.count();
   if (!p.known) {
     for_column_blocks(
         p, [&](size_t part, size_t first, size_t n) { column_moments(p, part, first, n); });
     for_channels(p.problem, [&](size_t channel, size_t, size_t) { join_channel(p, channel); });
-    // Apart from the above, so that roots and divisions need not wait for it.
+    // A loop of its own, so that square roots and divisions of several channels overlap.
     for_channels(p.problem, [&](size_t channel, size_t, size_t) {
       p.inverse[channel] = inverse_deviation(p.variance[channel], p.problem.epsilon);
     });
   }
-  float *mean = p.columns, *inverse = mean + count, *low = inverse + count;
+  float *mean = p.column_coefficients, *inverse = mean + count, *low = inverse + count;
   for_channels(p.problem, [&](size_t channel, size_t first, size_t end) {
-    const SetCoefficients c(p.mean[channel], p.inverse[channel]);
+    const GroupCoefficients c(p.mean[channel], p.inverse[channel]);
     for (size_t j = first; j < end; ++j) {
       mean[j] = c.mean;
       inverse[j] = c.inverse;
       low[j] = c.low;
     }
   });
-  for_samples(p, p.xy.lines, [&](size_t sample, size_t samples) {
+  for_samples(p, p.xy.contiguous, [&](size_t sample, size_t samples) {
     normalize_stretch(p, kAll, sample * count, count, [&](NormalizeRow& row, size_t offset) {
       row.mean = mean + offset;
       row.inverse = inverse + offset;
@@ -171,13 +172,13 @@ void forward_columns(const ForwardPass& p) {
   });
 }
 
-void backward_columns(const BackwardPass& p) {
+void backward_by_column(const BackwardPass& p) {
   const size_t count = p.problem.count();
   for_column_blocks(p,
                     [&](size_t part, size_t first, size_t n) { column_sums(p, part, first, n); });
   join_sums(p);
   if (!p.wants_dx) return;
-  float *factor = p.columns, *slope = factor + count, *shift = slope + count;
+  float *factor = p.column_coefficients, *k_factor = factor + count, *shift = k_factor + count;
   const double share = 1 / static_cast<double>(p.batch * p.problem.plane());
   for_channels(p.problem, [&](size_t channel, size_t first, size_t end) {
     const double mean_gk = p.affine_sums[p.problem.channels + channel] * share;
@@ -185,19 +186,19 @@ void backward_columns(const BackwardPass& p) {
     for (size_t j = first; j < end; ++j) {
       const double scale = double{p.gamma[j]} * p.inverse[channel];
       factor[j] = static_cast<float>(scale);
-      slope[j] = static_cast<float>(-scale * mean_gk);
+      k_factor[j] = static_cast<float>(-scale * mean_gk);
       shift[j] = static_cast<float>(-scale * mean_g);
     }
   });
   const auto map = p.kernels.map[kAll][p.rectifies()][p.accumulate];
-  for_samples(p, p.map.lines, [&](size_t sample, size_t samples) {
+  for_samples(p, p.dy_y_dx.contiguous, [&](size_t sample, size_t samples) {
     for_gradient<true>(p, sample * count, count, [&](GradientRow row, float* dx, size_t offset) {
       row.rows = samples;
       row.step = count;
       map(row, {.dx = dx,
                 .scale = nullptr,
                 .factor = factor + offset,
-                .slope = slope + offset,
+                .k_factor = k_factor + offset,
                 .shift = shift + offset});
     });
   });

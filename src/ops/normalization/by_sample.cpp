@@ -1,11 +1,11 @@
-// Gradients where gamma differs by element: sets are rows of a sample, dbeta and dgamma have a
-// value per element of a sample. Sums over samples: float over kFlush samples, then double.
+// Gradients where gamma differs by element. Groups are rows of a sample; dbeta and dgamma have a
+// value per element of a sample. Sums over samples are float over kFlush samples, then double.
 #include "ops/normalization/passes.h"
 
 namespace bnns::impl::normalization {
 namespace {
 
-// Float sums of some samples in front of double sums of all.
+// Collects sums in float and adds them to double sums every kFlush samples.
 struct Collector {
   const NormalizationKernels& kernels;
   float *block_beta, *block_gamma;
@@ -28,22 +28,23 @@ struct Collector {
   }
 };
 
-// What GradientMap takes of a row.
+// The coefficients of GradientMap that belong to a row.
 struct RowCoefficients {
-  float scale, slope, shift;
+  float scale, k_factor, shift;
 
   RowCoefficients(double r, double mean_h, double mean_hk)
       : scale(static_cast<float>(r)),
-        slope(static_cast<float>(-r * mean_hk)),
+        k_factor(static_cast<float>(-r * mean_hk)),
         shift(static_cast<float>(-r * mean_h)) {}
 };
 
-// Where the gradients of beta and gamma of some elements are added up; NULL: not wanted.
+// Sums for the gradients of beta and gamma; NULL if they are not wanted.
 struct AffineSums {
   float *beta, *gamma;
 };
 
-// Adds sum of h and h k over elements [first, first + n), which lie in one row.
+// Adds the sums of h and h k over elements [first, first + n), which lie in one row, to sums[0] and
+// sums[1].
 void add_row_sums(const BackwardPass& p, size_t first, size_t n, double* sums) {
   const float* gamma = p.gamma + first % p.problem.count();
   for_gradient<false>(p, first, n, [&](const GradientRow& row, float*, size_t offset) {
@@ -51,7 +52,7 @@ void add_row_sums(const BackwardPass& p, size_t first, size_t n, double* sums) {
   });
 }
 
-// Maps and collects elements [first, first + n) of one row.
+// Computes dx of elements [first, first + n) of one row and adds to the sums of beta and gamma.
 void finish_stretch(const BackwardPass& p, size_t first, size_t n, const RowCoefficients& c,
                     const AffineSums& sums) {
   const float* gamma = p.gamma + first % p.problem.count();
@@ -64,7 +65,7 @@ void finish_stretch(const BackwardPass& p, size_t first, size_t n, const RowCoef
     map(row, {.dx = dx,
               .scale = &c.scale,
               .factor = gamma + offset,
-              .slope = &c.slope,
+              .k_factor = &c.k_factor,
               .shift = &c.shift,
               .beta_sum = beta_sum,
               .gamma_sum = gamma_sum});
@@ -72,7 +73,7 @@ void finish_stretch(const BackwardPass& p, size_t first, size_t n, const RowCoef
   p.wants_dx ? for_gradient<true>(p, first, n, finish) : for_gradient<false>(p, first, n, finish);
 }
 
-// Gradients of the rows of [sample, sample + samples), added up in `sums`.
+// Computes dx of all rows in [sample, sample + samples) and adds to `sums`.
 void finish_samples(const BackwardPass& p, size_t sample, size_t samples, const AffineSums& sums) {
   const size_t count = p.problem.count(), row = p.problem.row;
   const double share = 1 / static_cast<double>(row);
@@ -87,15 +88,16 @@ void finish_samples(const BackwardPass& p, size_t sample, size_t samples, const 
   }
 }
 
-// The same of contiguous tensors, in one call for all that share their gamma.
-void finish_lines(const BackwardPass& p, size_t sample, size_t samples, const AffineSums& sums) {
+// The same for contiguous tensors: one kernel call for all rows that share their gamma.
+void finish_contiguous(const BackwardPass& p, size_t sample, size_t samples,
+                       const AffineSums& sums) {
   const size_t count = p.problem.count(), row = p.problem.row;
   const auto data = [&](size_t operand) {
-    return static_cast<float*>(p.map.list[operand].view.data) + sample * count;
+    return static_cast<float*>(p.dy_y_dx.list[operand].view.data) + sample * count;
   };
   for (size_t at = 0; at < count; at += row) {
-    p.kernels.map_sets[p.rectifies()][p.accumulate](
-        {.kept = p.kept + sample * count + at,
+    p.kernels.map_groups[p.rectifies()][p.accumulate](
+        {.normalized = p.normalized + sample * count + at,
          .dy = data(0) + at,
          .y = data(1) + at,
          .dx = data(2) + at,
@@ -112,57 +114,59 @@ void finish_lines(const BackwardPass& p, size_t sample, size_t samples, const Af
 
 }  // namespace
 
-void backward_samples(const BackwardPass& p) {
+void backward_by_sample(const BackwardPass& p) {
   const size_t count = p.problem.count(), threads = p.useful_threads(2);
   const SamplePlan plan = plan_samples(p.batch, count);
-  const bool lines = p.wants_dx && p.map.lines && !p.has_other_activation();
+  const bool contiguous = p.wants_dx && p.dy_y_dx.contiguous && !p.has_other_activation();
   parallel_for(threads, div_up(p.batch, plan.grain), [&](size_t g, size_t) {
     const size_t end = std::min(p.batch, (g + 1) * plan.grain);
     for (size_t sample = g * plan.grain; sample < end; sample += kFlush) {
-      float* beta = p.blocks + sample / kFlush * plan.step;
+      float* beta = p.block_sums + sample / kFlush * plan.step;
       const AffineSums sums = {.beta = beta, .gamma = beta + plan.apart};
       if (p.wants_affine) {
         std::fill_n(sums.beta, count, 0.0f);
         std::fill_n(sums.gamma, count, 0.0f);
       }
-      const auto finish = lines ? finish_lines : finish_samples;
+      const auto finish = contiguous ? finish_contiguous : finish_samples;
       finish(p, sample, std::min(kFlush, end - sample), sums);
     }
   });
   if (!p.wants_affine) return;
   const double work = static_cast<double>(2 * plan.blocks * count);
-  parallel_for(useful_threads(threads, work), div_up(count, kColumns), [&](size_t block, size_t) {
-    const size_t first = block * kColumns, n = std::min(kColumns, count - first);
-    for (size_t k = 0; k < 2; ++k)
-      p.kernels.join(p.blocks + k * plan.apart + first, plan.blocks, plan.step,
-                     p.affine_sums + k * count + first, n);
-  });
+  parallel_for(
+      useful_threads(threads, work), div_up(count, kColumnBlock), [&](size_t block, size_t) {
+        const size_t first = block * kColumnBlock, n = std::min(kColumnBlock, count - first);
+        for (size_t k = 0; k < 2; ++k)
+          p.kernels.join(p.block_sums + k * plan.apart + first, plan.blocks, plan.step,
+                         p.affine_sums + k * count + first, n);
+      });
 }
 
-// Sums of rows by pieces first; then a grain is a block of columns in all samples.
-void backward_large_samples(const BackwardPass& p) {
+// First computes the sums of all rows, by pieces. Then each grain maps a block of columns in all
+// samples.
+void backward_by_large_sample(const BackwardPass& p) {
   const size_t count = p.problem.count(), row = p.problem.row;
-  const SetPlan plan = plan_sets(p.problem, p.batch);
+  const GroupPlan plan = plan_groups(p.problem, p.batch);
   const size_t threads = p.useful_threads(2), pieces = plan.pieces();
-  const size_t grain = div_up(kGrain, std::min(plan.length, SetPlan::kPiece));
-  parallel_for(threads, div_up(plan.sets * pieces, grain), [&](size_t g, size_t) {
-    const size_t end = std::min(plan.sets * pieces, (g + 1) * grain);
+  const size_t grain = div_up(kGrain, std::min(plan.length, GroupPlan::kPiece));
+  parallel_for(threads, div_up(plan.groups * pieces, grain), [&](size_t g, size_t) {
+    const size_t end = std::min(plan.groups * pieces, (g + 1) * grain);
     for (size_t i = g * grain; i < end; ++i) {
       double* sums = p.sums + 2 * i;
       sums[0] = sums[1] = 0;
       add_row_sums(p, plan.first(i / pieces, i % pieces), plan.size(i % pieces), sums);
     }
   });
-  for (size_t set = 0; set < plan.sets; ++set) {
+  for (size_t group = 0; group < plan.groups; ++group) {
     double h = 0, hk = 0;
     for (size_t piece = 0; piece < pieces; ++piece) {
-      h += p.sums[2 * (set * pieces + piece)];
-      hk += p.sums[2 * (set * pieces + piece) + 1];
+      h += p.sums[2 * (group * pieces + piece)];
+      hk += p.sums[2 * (group * pieces + piece) + 1];
     }
-    p.mean_h[set] = h / static_cast<double>(row);
-    p.mean_hk[set] = hk / static_cast<double>(row);
+    p.mean_h[group] = h / static_cast<double>(row);
+    p.mean_hk[group] = hk / static_cast<double>(row);
   }
-  constexpr size_t kWidth = 4 * kColumns;
+  constexpr size_t kWidth = 4 * kColumnBlock;
   parallel_for(threads, div_up(count, kWidth), [&](size_t block, size_t) {
     alignas(64) float block_sums[2][kWidth];
     const size_t first = block * kWidth, n = std::min(kWidth, count - first);
@@ -176,8 +180,8 @@ void backward_large_samples(const BackwardPass& p) {
     for (size_t sample = 0; sample < p.batch; ++sample) {
       for (size_t at = first; at < first + n;) {
         const size_t stretch = std::min(first + n, (at / row + 1) * row) - at;
-        const size_t set = (sample * count + at) / row;
-        const RowCoefficients c(p.inverse[set], p.mean_h[set], p.mean_hk[set]);
+        const size_t group = (sample * count + at) / row;
+        const RowCoefficients c(p.inverse[group], p.mean_h[group], p.mean_hk[group]);
         finish_stretch(
             p, sample * count + at, stretch, c,
             {.beta = block_sums[0] + (at - first), .gamma = block_sums[1] + (at - first)});

@@ -1,4 +1,4 @@
-// Statistics, and the map to normalized values, see kernels.h.
+// Statistics and the map to normalized values; see kernels.h.
 
 #if defined(OPENBNNS_OPS_NORMALIZATION_FORWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_NORMALIZATION_FORWARD_INL_H_
@@ -8,29 +8,31 @@
 #endif
 
 #include "hwy/highway.h"
-#include "ops/normalization/groups-inl.h"
+#include "ops/normalization/vectors-inl.h"
 #include "ops/normalization/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace norm {
 
+// Number of first values of a block whose mean stands in for the mean.
 constexpr size_t kHead = 128;
 
 // ---- Statistics ----
 
-// Deviations are taken from the mean of the first values: it is off by at most sqrt(n / kHead)
-// standard deviations, since those values are part of the block, so that little cancels below.
-// They are taken with the sign that lets the load be part of the subtraction.
+// Moments of one block. Deviations are taken from the mean of the first kHead values. Since these
+// are part of the block, their mean differs from that of the block by at most sqrt(n / kHead)
+// standard deviations, and little cancels in the result. The code computes mean - x, not x - mean,
+// so that the load of x folds into the subtraction.
 class BlockMoments {
  public:
   HWY_INLINE BlockMoments(const float* x, size_t n)
-      // Divisions early, where nothing waits for them.
+      // The divisions start early, where nothing waits for them.
       : count_(static_cast<double>(n)), share_(1 / count_) {
     const size_t head = HWY_MIN(kHead, n);
     const double head_share = 1 / static_cast<double>(head);
     sum_ = NoSum();
-    ForGroups<4>(head, [&](auto extent, size_t i) HWY_ATTR {
+    ForVectors<4>(head, [&](auto extent, size_t i) HWY_ATTR {
       for (size_t k = 0; k < extent.kVectors; ++k)
         sum_[k] = hn::Add(sum_[k], LoadOne(extent, x + i, k));
     });
@@ -38,7 +40,7 @@ class BlockMoments {
     from_ = hn::Set(D(), about_);
     sum_ = squares_ = NoSum();
   }
-  // Vector k of those at x.
+  // Adds vector k of those at x.
   template <class Extent>
   HWY_INLINE void Add(Extent extent, const float* x, size_t k) {
     const V apart = hn::Sub(from_, LoadOne(extent, x, k, about_));
@@ -64,8 +66,8 @@ inline Moments StretchMoments(const float* x, size_t n, ptrdiff_t next) {
   for (size_t i = 0; i < n; i += kSumBlock) {
     const size_t size = HWY_MIN(kSumBlock, n - i);
     BlockMoments block(x + i, size);
-    ForGroups<4>(size, [&](auto extent, size_t j) HWY_ATTR {
-      if (next != 0) Fetch<0>(extent, x + i + j + next);
+    ForVectors<4>(size, [&](auto extent, size_t j) HWY_ATTR {
+      if (next != 0) Prefetch<0>(extent, x + i + j + next);
       for (size_t k = 0; k < extent.kVectors; ++k) block.Add(extent, x + i + j, k);
     });
     result.join(block.Result());
@@ -73,9 +75,9 @@ inline Moments StretchMoments(const float* x, size_t n, ptrdiff_t next) {
   return result;
 }
 
-// Sums by column stay in registers from row to row.
+// The column sums stay in registers from row to row.
 inline void AddRows(const float* x, size_t rows, size_t step, float* sum, size_t n) {
-  ForGroups<4>(n, [&](auto extent, size_t i) HWY_ATTR {
+  ForVectors<4>(n, [&](auto extent, size_t i) HWY_ATTR {
     auto total = Load(extent, sum + i);
     for (size_t row = 0; row < rows; ++row) {
       const auto value = Load(extent, x + row * step + i);
@@ -87,7 +89,7 @@ inline void AddRows(const float* x, size_t rows, size_t step, float* sum, size_t
 
 inline void Deviations(const float* x, size_t rows, size_t step, const float* from, float* sum,
                        float* squares, size_t n) {
-  ForGroups<4>(n, [&](auto extent, size_t i) HWY_ATTR {
+  ForVectors<4>(n, [&](auto extent, size_t i) HWY_ATTR {
     const auto about = Load(extent, from + i);
     auto total = Load(extent, sum + i), square = Load(extent, squares + i);
     for (size_t row = 0; row < rows; ++row) {
@@ -120,7 +122,7 @@ inline void Join(const float* HWY_RESTRICT sums, size_t count, size_t step, doub
 
 // ---- Maps ----
 
-// (x - mean) inverse - low, with the sign that lets the load of x be part of the subtraction.
+// (x - mean) inverse - low, written with mean - x so that the load of x folds into the subtraction.
 HWY_INLINE V Normalized(V x, V mean, V inverse, V low) {
   return hn::NegMulSub(hn::Sub(mean, x), inverse, low);
 }
@@ -129,37 +131,38 @@ HWY_INLINE V Rectified(V y) {
   return hn::IfThenZeroElse(hn::Lt(y, hn::Zero(D())), y);
 }
 
-template <Spread kSpread, bool kRectify, bool kKeep, size_t kRows>
+template <Spread kSpread, bool kRectify, bool kStoreNormalized, size_t kRows>
 HWY_INLINE void NormalizeRows(const NormalizeRow r, size_t first) {
   const Coefficient<kSpread == kAll> mean(r.mean), inverse(r.inverse), low(r.low);
   const Coefficient<kSpread != kNone> gamma(r.gamma), beta(r.beta);
-  ForGroups<kRows == 1 ? 4 : 2>(r.n, [&](auto extent, size_t i) HWY_ATTR {
+  ForVectors<kRows == 1 ? 4 : 2>(r.n, [&](auto extent, size_t i) HWY_ATTR {
     const auto m = mean.at(extent, i), s = inverse.at(extent, i), l = low.at(extent, i);
     for (size_t row = 0; row < kRows; ++row) {
       const size_t at = (first + row) * r.step + i;
       if (kSpread == kNone && r.next != 0) {
-        Fetch<1>(extent, r.y + at + r.next);
-        if constexpr (kKeep) Fetch<1>(extent, r.kept + at + r.next);
+        Prefetch<1>(extent, r.y + at + r.next);
+        if constexpr (kStoreNormalized) Prefetch<1>(extent, r.normalized + at + r.next);
       }
-      Group<decltype(extent)> kept, y;
+      Vectors<decltype(extent)> normalized, y;
       for (size_t k = 0; k < extent.kVectors; ++k) {
-        kept[k] = Normalized(LoadOne(extent, r.x + at, k), m[k], s[k], l[k]);
-        y[k] = hn::MulAdd(kept[k], gamma.at(extent, i, k), beta.at(extent, i, k));
+        normalized[k] = Normalized(LoadOne(extent, r.x + at, k), m[k], s[k], l[k]);
+        y[k] = hn::MulAdd(normalized[k], gamma.at(extent, i, k), beta.at(extent, i, k));
         if constexpr (kRectify) y[k] = Rectified(y[k]);
       }
-      if constexpr (kKeep) Store(extent, kept, r.kept + at);
+      if constexpr (kStoreNormalized) Store(extent, normalized, r.normalized + at);
       Store(extent, y, r.y + at);
     }
   });
 }
 
-// Two rows at a time where coefficients would have to be read again for each.
+// With a coefficient per element, rows are taken in pairs so that each coefficient is loaded once
+// for two rows.
 template <Spread kSpread, bool kRectify>
 void Normalize(const NormalizeRow& row) {
   size_t k = 0;
   if constexpr (kSpread == kAll) {
     for (; k + 2 <= row.rows; k += 2) {
-      if (row.kept != nullptr) {
+      if (row.normalized != nullptr) {
         NormalizeRows<kSpread, kRectify, true, 2>(row, k);
       } else {
         NormalizeRows<kSpread, kRectify, false, 2>(row, k);
@@ -167,7 +170,7 @@ void Normalize(const NormalizeRow& row) {
     }
   }
   for (; k < row.rows; ++k) {
-    if (row.kept != nullptr) {
+    if (row.normalized != nullptr) {
       NormalizeRows<kSpread, kRectify, true, 1>(row, k);
     } else {
       NormalizeRows<kSpread, kRectify, false, 1>(row, k);
@@ -175,11 +178,11 @@ void Normalize(const NormalizeRow& row) {
   }
 }
 
-// Maps a row, whose gamma and beta start at `at`, and takes the moments of the next one in the same
-// loop: memory is read for one while it is written for the other.
-template <bool kRectify, bool kKeep>
-HWY_INLINE Moments NormalizeBeforeNext(const NormalizeSets& s, size_t row, size_t at,
-                                       const SetCoefficients& c) {
+// Normalizes a row, whose gamma and beta start at `at`, and computes the moments of the next row in
+// the same loop, so that the reads of one overlap with the writes of the other.
+template <bool kRectify, bool kStoreNormalized>
+HWY_INLINE Moments NormalizeBeforeNext(const NormalizeGroups& s, size_t row, size_t at,
+                                       const GroupCoefficients& c) {
   const D d;
   const V mean = hn::Set(d, c.mean), inverse = hn::Set(d, c.inverse), low = hn::Set(d, c.low);
   Moments moments;
@@ -187,17 +190,17 @@ HWY_INLINE Moments NormalizeBeforeNext(const NormalizeSets& s, size_t row, size_
     const size_t first = row * s.n + i, n = HWY_MIN(kSumBlock, s.n - i);
     const float *x = s.x + first, *next = x + s.n;
     const float *gamma = s.gamma + at + i, *beta = s.beta + at + i;
-    float *y = s.y + first, *kept = kKeep ? s.kept + first : nullptr;
+    float *y = s.y + first, *normalized = kStoreNormalized ? s.normalized + first : nullptr;
     BlockMoments block(next, n);
-    ForGroups<4>(n, [&](auto extent, size_t j) HWY_ATTR {
+    ForVectors<4>(n, [&](auto extent, size_t j) HWY_ATTR {
       for (size_t k = 0; k < extent.kVectors; ++k) {
         block.Add(extent, next + j, k);
         const V value = Normalized(LoadOne(extent, x + j, k), mean, inverse, low);
         V out = hn::MulAdd(value, LoadOne(extent, gamma + j, k), LoadOne(extent, beta + j, k));
         if constexpr (kRectify) out = Rectified(out);
-        if constexpr (kKeep) StoreOne(extent, value, kept + j, k);
+        if constexpr (kStoreNormalized) StoreOne(extent, value, normalized + j, k);
         StoreOne(extent, out, y + j, k);
-        EndVector();
+        CompilerBarrier();
       }
     });
     moments.join(block.Result());
@@ -205,40 +208,42 @@ HWY_INLINE Moments NormalizeBeforeNext(const NormalizeSets& s, size_t row, size_
   return moments;
 }
 
-template <bool kRectify, bool kKeep>
-HWY_INLINE void NormalizeEach(const NormalizeSets s) {
+template <bool kRectify, bool kStoreNormalized>
+HWY_INLINE void NormalizeEach(const NormalizeGroups s) {
   const auto finish = [&](size_t k, const Moments& moments) HWY_ATTR {
     const double variance = moments.squares / moments.count;
     const double inverse = inverse_deviation(variance, s.epsilon);
     s.mean[k] = moments.mean;
     s.variance[k] = variance;
     s.inverse[k] = inverse;
-    return SetCoefficients(moments.mean, inverse);
+    return GroupCoefficients(moments.mean, inverse);
   };
-  SetCoefficients c = finish(0, StretchMoments(s.x, s.n, 0));
+  GroupCoefficients c = finish(0, StretchMoments(s.x, s.n, 0));
   for (size_t k = 0, at = s.at; k < s.rows; ++k, at = at + s.n == s.count ? 0 : at + s.n) {
-    const SetCoefficients own = c;
+    const GroupCoefficients own = c;
     if (k + 1 < s.rows) {
-      c = finish(k + 1, NormalizeBeforeNext<kRectify, kKeep>(s, k, at, own));
+      c = finish(k + 1, NormalizeBeforeNext<kRectify, kStoreNormalized>(s, k, at, own));
       continue;
     }
     const size_t first = k * s.n;
-    NormalizeRows<kAffine, kRectify, kKeep, 1>({.x = s.x + first,
-                                                .y = s.y + first,
-                                                .kept = kKeep ? s.kept + first : nullptr,
-                                                .n = s.n,
-                                                .mean = &own.mean,
-                                                .inverse = &own.inverse,
-                                                .low = &own.low,
-                                                .gamma = s.gamma + at,
-                                                .beta = s.beta + at},
-                                               0);
+    NormalizeRows<kAffine, kRectify, kStoreNormalized, 1>(
+        {.x = s.x + first,
+         .y = s.y + first,
+         .normalized = kStoreNormalized ? s.normalized + first : nullptr,
+         .n = s.n,
+         .mean = &own.mean,
+         .inverse = &own.inverse,
+         .low = &own.low,
+         .gamma = s.gamma + at,
+         .beta = s.beta + at},
+        0);
   }
 }
 
 template <bool kRectify>
-void NormalizeOwn(const NormalizeSets& sets) {
-  sets.kept != nullptr ? NormalizeEach<kRectify, true>(sets) : NormalizeEach<kRectify, false>(sets);
+void NormalizeOwn(const NormalizeGroups& groups) {
+  groups.normalized != nullptr ? NormalizeEach<kRectify, true>(groups)
+                               : NormalizeEach<kRectify, false>(groups);
 }
 
 }  // namespace norm

@@ -1,6 +1,6 @@
-// The table of kernels of each SIMD target; the formulas stand in the files included. Sums run in
-// four vectors over blocks of kSumBlock values; blocks are joined in double. The last, incomplete
-// vector goes through a buffer on the stack.
+// The table of kernels of each SIMD target; the formulas are in the included files. Sums run in
+// four vector accumulators over blocks of kSumBlock values, and blocks are joined in double. The
+// tail of a row goes through a buffer on the stack.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/normalization/kernels.cpp"
 #include "hwy/foreach_target.h"
@@ -25,7 +25,7 @@ const NormalizationKernels* NormalizationTable() {
       .normalize = {{Normalize<kNone, false>, Normalize<kNone, true>},
                     {Normalize<kAffine, false>, Normalize<kAffine, true>},
                     {Normalize<kAll, false>, Normalize<kAll, true>}},
-      .normalize_sets = {NormalizeOwn<false>, NormalizeOwn<true>},
+      .normalize_groups = {NormalizeOwn<false>, NormalizeOwn<true>},
       .sums = {Sums<false>, Sums<true>},
       .weighted_sums = {WeightedSums<false>, WeightedSums<true>},
       .collect = {Collect<false>, Collect<true>},
@@ -35,8 +35,8 @@ const NormalizationKernels* NormalizationTable() {
                {Map<kAffine, true, false>, Map<kAffine, true, true>}},
               {{Map<kAll, false, false>, Map<kAll, false, true>},
                {Map<kAll, true, false>, Map<kAll, true, true>}}},
-      .map_sets = {{MapSets<false, false>, MapSets<false, true>},
-                   {MapSets<true, false>, MapSets<true, true>}}};
+      .map_groups = {{MapGroups<false, false>, MapGroups<false, true>},
+                     {MapGroups<true, false>, MapGroups<true, true>}}};
   return &kTable;
 }
 

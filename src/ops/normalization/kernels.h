@@ -1,5 +1,6 @@
-// Row kernels of normalization.h: moments of a stretch, the map to normalized values, the sums and
-// the map of the gradient. A coefficient is one number for the row or one per element (Spread).
+// Row kernels of normalization.h: moments of a contiguous stretch, the map to normalized values,
+// the sums and the map of the gradient. A coefficient is one number for the whole row or one per
+// element (Spread).
 #pragma once
 
 #include <cmath>
@@ -28,11 +29,11 @@ inline double inverse_deviation(double variance, float epsilon) {
   return 1 / std::sqrt(variance + double{epsilon});
 }
 
-// What NormalizeRow takes of the statistics of a set.
-struct SetCoefficients {
+// The statistics of a group in the form that NormalizeRow takes.
+struct GroupCoefficients {
   float mean, inverse, low;
 
-  SetCoefficients(double exact_mean, double exact_inverse)
+  GroupCoefficients(double exact_mean, double exact_inverse)
       : mean(static_cast<float>(exact_mean)),
         inverse(static_cast<float>(exact_inverse)),
         low(static_cast<float>((exact_mean - double{mean}) * exact_inverse)) {}
@@ -45,57 +46,61 @@ enum Spread {
   kSpreads
 };
 
-// `next` is the distance to the row that will be read, or with kNone written, after this one: what
-// is there is fetched in step with the loop, since a processor notices a row only after some lines.
-// 0: not known.
+// `next` is the distance to the row that the kernel is called for next, 0 if unknown. The kernel
+// prefetches that row at the pace of its own loop, because the hardware prefetcher needs a few
+// cache lines of each row to see the stream. Maps with kNone prefetch the tensors they write,
+// kernels that sum prefetch all of theirs.
 
-// kept = (x - mean) inverse - low, y = gamma kept + beta; y may be x. With kAll, of `rows` rows of
-// n, `step` apart in x, y and kept, that share their coefficients.
+// normalized = (x - mean) inverse - low, y = gamma normalized + beta; y may be x. With kAll the
+// kernel takes `rows` rows of n elements, `step` apart in x, y and normalized, that share their
+// coefficients.
 struct NormalizeRow {
   const float* x;
   float* y;
-  float* kept;  // NULL: not wanted
+  float* normalized;  // NULL: not wanted
   size_t n;
-  const float *mean, *inverse, *low;  // low: what the float mean misses, times inverse
+  const float *mean, *inverse, *low;  // low: rounding error of the float mean, times inverse
   const float *gamma, *beta;
   size_t rows = 1, step = 0;
   ptrdiff_t next = 0;
 };
 
-// Rows of n, one behind the other, that are sets of their own: their statistics, then the above.
-// gamma and beta lie `count` elements, some rows, after which they are used again.
-struct NormalizeSets {
+// Contiguous rows of n elements, each of which is a group of its own. The kernel computes their
+// statistics and then normalizes them. gamma and beta have `count` elements, a multiple of n, and
+// repeat after them.
+struct NormalizeGroups {
   const float* x;
   float* y;
-  float* kept;
+  float* normalized;
   size_t n, rows;
   const float *gamma, *beta;
-  size_t at, count;  // at: of the first row in gamma and beta
+  size_t at, count;  // at: index in gamma and beta of the first row
   float epsilon;
   double *mean, *variance, *inverse;  // by row; written
 };
 
-// With g = dy, or dy where y > 0 for the rectifier. Several rows where it says so below.
+// g = dy; with ReLU, g = dy where y > 0 and 0 elsewhere. `rows` and `step` count only for kernels
+// that say so.
 struct GradientRow {
-  const float *kept, *dy, *y;
+  const float *normalized, *dy, *y;
   size_t n;
   size_t rows = 1, step = 0;
   ptrdiff_t next = 0;
 };
 
-// dx = or += scale factor g + slope kept + shift; and, with kAffine, where the sums are not NULL,
-// beta_sum[i] += g, gamma_sum[i] += g kept. Several rows with kAll, which share their coefficients
-// and take no scale.
+// dx = or += scale factor g + k_factor normalized + shift. With kAffine, where the sums are not
+// NULL, also beta_sum[i] += g and gamma_sum[i] += g normalized. With kAll several rows share their
+// coefficients, and scale is not used.
 struct GradientMap {
   float* dx;
-  const float *scale, *factor, *slope, *shift;
+  const float *scale, *factor, *k_factor, *shift;
   float *beta_sum = nullptr, *gamma_sum = nullptr;
 };
 
-// Rows that are sets of their own, with a gamma per element: their sums, then the above. Rows and
-// their inverses lie some steps apart.
-struct GradientSets {
-  const float *kept, *dy, *y;
+// Rows that are groups of their own, with a gamma per element. The kernel computes the two sums of
+// each row and then maps it as above. Rows lie `step` apart, their inverses `inverse_step`.
+struct GradientGroups {
+  const float *normalized, *dy, *y;
   float* dx;
   size_t n, rows, step;
   const float* gamma;
@@ -106,7 +111,7 @@ struct GradientSets {
 
 struct NormalizationKernels {
   Moments (*moments)(const float* x, size_t n, ptrdiff_t next);
-  // Over some rows of n, `step` apart: sum[i] += x[i].
+  // Over `rows` rows of n, `step` apart: sum[i] += x[i].
   void (*add)(const float* x, size_t rows, size_t step, float* sum, size_t n);
   // Likewise, with d = x[i] - from[i]: sum[i] += d, squares[i] += d^2.
   void (*deviations)(const float* x, size_t rows, size_t step, const float* from, float* sum,
@@ -115,21 +120,22 @@ struct NormalizationKernels {
   void (*flush)(float* sum, double* to, size_t n);
   // to[i] = sum over all k < count of sums[k * step + i]
   void (*join)(const float* sums, size_t count, size_t step, double* to, size_t n);
-  // By spread and rectifier.
+  // Indexed by Spread and by whether ReLU is applied.
   void (*normalize[kSpreads][2])(const NormalizeRow& row);
-  // By rectifier.
-  void (*normalize_sets[2])(const NormalizeSets& sets);
+  // Indexed by whether ReLU is applied.
+  void (*normalize_groups[2])(const NormalizeGroups& groups);
 
-  // By rectifier: sums[0] += sum of g, sums[1] += sum of g kept; g to `slope`, unless that is NULL.
-  void (*sums[2])(const GradientRow& row, float* slope, double* sums);
-  // The same of gamma g.
+  // Indexed by ReLU: sums[0] += sum of g, sums[1] += sum of g normalized. g is stored in g_out
+  // unless that is NULL.
+  void (*sums[2])(const GradientRow& row, float* g_out, double* sums);
+  // The same sums of gamma g.
   void (*weighted_sums[2])(const GradientRow& row, const float* gamma, double* sums);
-  // Of some rows: beta[i] += g, gamma[i] += g kept.
+  // Over several rows: beta[i] += g, gamma[i] += g normalized.
   void (*collect[2])(const GradientRow& rows, float* beta, float* gamma);
-  // By spread, rectifier and whether to accumulate.
+  // Indexed by Spread, ReLU and whether dx accumulates.
   void (*map[kSpreads][2][2])(const GradientRow& row, const GradientMap& map);
-  // By rectifier and whether to accumulate.
-  void (*map_sets[2][2])(const GradientSets& sets);
+  // Indexed by ReLU and whether dx accumulates.
+  void (*map_groups[2][2])(const GradientGroups& groups);
 };
 const NormalizationKernels* normalization_kernels();
 

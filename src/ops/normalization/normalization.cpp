@@ -1,5 +1,5 @@
-// The op: memory, parameters in working form, moving statistics, and the choice of the way through
-// the batch.
+// The op: working memory, gamma and beta in the form the kernels read, moving statistics, and the
+// choice among the three ways through the batch.
 #include "ops/normalization/normalization.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@ void grow(const Memory& memory, Array<T>& array, size_t size) {
   if (array.size() < size) array = Array<T>(memory, size);
 }
 
-// The same with what it holds.
+// The same, preserving the contents.
 template <class T>
 void grow_keeping(const Memory& memory, Array<T>& array, size_t size) {
   if (array.size() >= size) return;
@@ -25,16 +25,17 @@ void grow_keeping(const Memory& memory, Array<T>& array, size_t size) {
   array = std::move(larger);
 }
 
-// Of the values in the cache of training. Large tensors tend to lie at the start of a page; at the
-// same place in a page, lines of several would compete for a set of the first-level cache: this
-// takes a tenth of the time of layer normalization of rows of a page.
-constexpr size_t kKeptOffset = 512;
+// Offset of the cached values from the start of their allocation. Large tensors tend to start at a
+// page boundary, and at equal offsets in a page their lines compete for the same sets of the
+// first-level cache; without this offset layer normalization of rows of one page takes a tenth
+// longer.
+constexpr size_t kCacheOffset = 512;
 
 size_t working_size(const NormalizationProblem& p) {
   return by_element(p) ? p.count() : p.channels;
 }
 
-// Position among the values of a parameter of the element at (w, h, c).
+// Index of the value that a parameter has for the element at (w, h, c).
 size_t parameter_index(const AffineParameter& p, size_t w, size_t h, size_t c) {
   const size_t i = p.extent[0] == 1 ? 0 : w, j = p.extent[1] == 1 ? 0 : h,
                k = p.extent[2] == 1 ? 0 : c;
@@ -54,7 +55,8 @@ View line(float* data, size_t count) {
   return view;
 }
 
-// body(first, values, n) over a small vector of the client, which is written back if kWrite.
+// Calls body(first, values, n) for blocks of a vector of the client, as floats; the block is
+// written back if kWrite.
 template <bool kWrite, class Body>
 void for_values(const ConvertKernels& convert, const View& view, const Body& body) {
   alignas(64) float values[kBlock];
@@ -93,7 +95,7 @@ NormalizationOp::NormalizationOp(const Memory& memory, size_t threads,
   own_moving(problem_.moving_variance, own_variance_);
 }
 
-// From the last element down, so that values can be spread in place: none moves to the front.
+// Expands in place from the back, so that no unread value is overwritten.
 void NormalizationOp::expand(const AffineParameter& parameter, float* to) const {
   read_values(*convert_, parameter.view, 0, parameter.view.count, to);
   if (is_whole(problem_, parameter)) return;
@@ -105,6 +107,7 @@ void NormalizationOp::expand(const AffineParameter& parameter, float* to) const 
   }
 }
 
+// Whether the kernels can read the parameter directly in the client's memory.
 bool NormalizationOp::fits(const AffineParameter& parameter) const {
   const View& v = parameter.view;
   return is_whole(problem_, parameter) && v.is_float() && v.rank == 1 &&
@@ -121,15 +124,15 @@ const float* NormalizationOp::ready(const AffineParameter& parameter, const Arra
 
 void NormalizationOp::prepare(Scratch& s, size_t batch, bool backward) const {
   const size_t count = problem_.count(), channels = problem_.channels;
-  const SetPlan plan = plan_sets(problem_, batch);
-  const size_t parts = plan_parts(batch).parts, pieces = plan.sets * plan.pieces();
-  grow(memory_, s.mean, plan.sets);
-  grow(memory_, s.variance, plan.sets);
+  const GroupPlan plan = plan_groups(problem_, batch);
+  const size_t parts = plan_parts(batch).parts, pieces = plan.groups * plan.pieces();
+  grow(memory_, s.mean, plan.groups);
+  grow(memory_, s.variance, plan.groups);
   if (!own_gamma_ && !fits(problem_.gamma)) grow(memory_, s.gamma, working_size(problem_));
   if (!own_beta_ && !fits(problem_.beta)) grow(memory_, s.beta, working_size(problem_));
-  if (by_column(problem_)) grow(memory_, s.columns, 3 * count);
+  if (by_column(problem_)) grow(memory_, s.column_coefficients, 3 * count);
   if (!backward) {
-    grow(memory_, s.inverse, plan.sets);
+    grow(memory_, s.inverse, plan.groups);
     if (by_column(problem_)) {
       grow(memory_, s.moments, parts * count);
     } else {
@@ -143,7 +146,7 @@ void NormalizationOp::prepare(Scratch& s, size_t batch, bool backward) const {
   } else if (by_element(problem_) && count <= kSmallSample) {
     const SamplePlan samples = plan_samples(batch, count);
     grow(memory_, s.affine_sums, 2 * count);
-    grow(memory_, s.blocks, samples.blocks * samples.step);
+    grow(memory_, s.block_sums, samples.blocks * samples.step);
   } else {
     grow(memory_, s.sums, 2 * pieces);
     grow(memory_, s.affine_sums, 2 * working_size(problem_));
@@ -151,10 +154,10 @@ void NormalizationOp::prepare(Scratch& s, size_t batch, bool backward) const {
 }
 
 void NormalizationOp::prepare_cache(size_t batch) {
-  const size_t sets = plan_sets(problem_, batch).sets;
+  const size_t groups = plan_groups(problem_, batch).groups;
   const size_t values = checked_mul(batch, problem_.count(), "the cache of training");
-  grow_keeping(memory_, kept_, checked_add(values, kKeptOffset, "the cache of training"));
-  grow_keeping(memory_, inverse_, sets);
+  grow_keeping(memory_, normalized_, checked_add(values, kCacheOffset, "the cache of training"));
+  grow_keeping(memory_, inverse_, groups);
 }
 
 void NormalizationOp::reserve(size_t batch, size_t callers) {
@@ -181,17 +184,17 @@ void NormalizationOp::forward(size_t batch, const View& x, const View& y, bool t
                              .inverse = training ? inverse_.data() : s->inverse.data()},
                             Operands<1>({Operand{x, Operand::kRead}}),
                             Operands<2>({Operand{x, Operand::kRead}, Operand{y, Operand::kWrite}}),
-                            training ? kept_.data() + kKeptOffset : nullptr,
+                            training ? normalized_.data() + kCacheOffset : nullptr,
                             known,
                             s->mean.data(),
                             s->variance.data(),
                             s->moments.data(),
-                            s->columns.data()};
+                            s->column_coefficients.data()};
   if (known) {
-    for (size_t set = 0; set < plan_sets(problem_, batch).sets; ++set)
-      pass.inverse[set] = inverse_deviation(pass.variance[set], problem_.epsilon);
+    for (size_t group = 0; group < plan_groups(problem_, batch).groups; ++group)
+      pass.inverse[group] = inverse_deviation(pass.variance[group], problem_.epsilon);
   }
-  by_column(problem_) ? forward_columns(pass) : forward_sets(pass);
+  by_column(problem_) ? forward_by_column(pass) : forward_by_group(pass);
   if (!training) return;
   update_moving(s->mean.data(), s->variance.data(), batch);
   trained_batch_ = batch;
@@ -216,21 +219,21 @@ void NormalizationOp::backward(const Gradients& g) {
                              g.dx.data != nullptr,
                              g.dbeta.data != nullptr || g.dgamma.data != nullptr,
                              g.dx_accumulate,
-                             kept_.data() + kKeptOffset,
+                             normalized_.data() + kCacheOffset,
                              s->sums.data(),
                              s->affine_sums.data(),
-                             s->blocks.data(),
-                             s->columns.data(),
+                             s->block_sums.data(),
+                             s->column_coefficients.data(),
                              s->mean.data(),
                              s->variance.data()};
   size_t sums = problem_.channels;
   if (by_column(problem_)) {
-    backward_columns(pass);
+    backward_by_column(pass);
   } else if (!by_element(problem_)) {
-    backward_sets(pass);
+    backward_by_group(pass);
   } else {
     sums = problem_.count();
-    sums <= kSmallSample ? backward_samples(pass) : backward_large_samples(pass);
+    sums <= kSmallSample ? backward_by_sample(pass) : backward_by_large_sample(pass);
   }
   if (g.dbeta.data != nullptr) store(g.dbeta, g.dbeta_accumulate, problem_.beta, pass.affine_sums);
   if (g.dgamma.data != nullptr) {
@@ -238,7 +241,8 @@ void NormalizationOp::backward(const Gradients& g) {
   }
 }
 
-// Elements that share a value are added up in place: none moves to the back.
+// Sums the elements that share a parameter value in place from the front, so that no unread sum is
+// overwritten.
 void NormalizationOp::store(const View& to, bool accumulate, const AffineParameter& like,
                             double* sums) const {
   const bool by_channel = by_column(problem_) || !by_element(problem_);
@@ -264,36 +268,37 @@ void NormalizationOp::store(const View& to, bool accumulate, const AffineParamet
 
 // ---- Moving statistics ----
 
-// Those of every set; false if the current ones are to be used.
+// Loads the moving statistics of every group; returns false if those of the batch are to be used.
 bool NormalizationOp::load_moving(double* mean, double* variance, size_t batch) {
   const View &means = problem_.moving_mean, &variances = problem_.moving_variance;
   if (means.data == nullptr || variances.data == nullptr) return false;
   const std::lock_guard lock(moving_mutex_);
-  const size_t channels = problem_.channels, sets = plan_sets(problem_, batch).sets;
+  const size_t channels = problem_.channels, groups = plan_groups(problem_, batch).groups;
   const auto load = [&](const View& view, double* to) {
     for_values<false>(*convert_, view, [&](size_t first, const float* values, size_t n) {
       for (size_t i = 0; i < n; ++i) to[first + i] = double{values[i]};
     });
-    for (size_t set = channels; set < sets; ++set) to[set] = to[set - channels];
+    for (size_t group = channels; group < groups; ++group) to[group] = to[group - channels];
   };
   load(means, mean);
   load(variances, variance);
   return true;
 }
 
-// moving = momentum moving + (1 - momentum) current; of instance normalization the mean over the
-// samples.
+// moving = momentum moving + (1 - momentum) current. For instance normalization `current` is the
+// mean over the samples.
 void NormalizationOp::update_moving(const double* mean, const double* variance, size_t batch) {
-  const size_t channels = problem_.channels, sets = plan_sets(problem_, batch).sets;
-  const double keep = double{problem_.momentum}, samples = static_cast<double>(sets / channels);
+  const size_t channels = problem_.channels, groups = plan_groups(problem_, batch).groups;
+  const double momentum = double{problem_.momentum},
+               samples = static_cast<double>(groups / channels);
   const auto update = [&](const View& view, const double* current) {
     if (view.data == nullptr) return;
     for_values<true>(*convert_, view, [&](size_t first, float* values, size_t n) {
       for (size_t i = 0; i < n; ++i) {
         double sum = 0;
-        for (size_t set = first + i; set < sets; set += channels) sum += current[set];
-        const double old = keep == 0 ? 0 : keep * double{values[i]};
-        values[i] = static_cast<float>(old + (1 - keep) * (sum / samples));
+        for (size_t group = first + i; group < groups; group += channels) sum += current[group];
+        const double old = momentum == 0 ? 0 : momentum * double{values[i]};
+        values[i] = static_cast<float>(old + (1 - momentum) * (sum / samples));
       }
     });
   };

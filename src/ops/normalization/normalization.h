@@ -1,12 +1,14 @@
-// Batch, instance, layer and group normalization. Over each set S of values that are normalized
-// together, with the biased variance v and r = 1 / sqrt(v + epsilon):
+// Batch, instance, layer and group normalization. The values that are normalized together form a
+// group S (a channel group, as group normalization has it, is one way of making such a group). With
+// the biased variance v of a group and r = 1 / sqrt(v + epsilon):
 //   forward    k = (x - mean) r,  y = act(gamma k + beta)
 //   backward   g = dy act'(y),  dbeta = sum g,  dgamma = sum g k,
 //              dx = r (h - mean_S(h) - k mean_S(h k)),  h = gamma g
-// Training keeps k and r. Statistics: deviations from the mean of the first values of a block of
-// 2048; blocks are joined in double by the pairwise formula, in order, and the mean is subtracted
-// in two floats: a mean of 1e4 with a variance of 1 costs no digits at any size. Parallel over
-// sets, or over pieces of sets where there are few; the bits are the same.
+// Training caches k and r for the backward pass. Statistics are sums of deviations from the mean of
+// the first values of each block of 2048; blocks are joined in double by the pairwise formula, in
+// order, and the mean is subtracted as two floats, so that a mean of 1e4 with a variance of 1 costs
+// no digits at any size. The work is parallel over groups, or over pieces of groups where there are
+// few of them; the bits are the same.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +24,8 @@ namespace bnns::impl {
 
 enum class NormalizationKind { kBatch, kInstance, kLayer, kGroup };
 
-// gamma or beta. Elements in the order of memory are (width, height, channel); an extent is 1 or
-// that of the sample.
+// gamma or beta. Its elements in memory order are (width, height, channel); each extent is 1
+// (broadcast) or that of the sample.
 struct AffineParameter {
   View view;  // data NULL: absent
   size_t extent[3] = {1, 1, 1};
@@ -32,7 +34,7 @@ struct AffineParameter {
 struct NormalizationProblem {
   NormalizationKind kind = NormalizationKind::kBatch;
   size_t width = 1, height = 1, channels = 1;
-  size_t row = 1;  // elements of one sample that belong to one set
+  size_t row = 1;  // elements of one sample that belong to one group
   float epsilon = 0, momentum = 0;
   AffineParameter beta, gamma;
   View moving_mean, moving_variance;  // collapsed Float32; data NULL: absent
@@ -47,7 +49,8 @@ class NormalizationOp {
   NormalizationOp(const Memory& memory, size_t threads, const NormalizationProblem& problem,
                   bool use_client_pointers);
 
-  // Views of a batch; y may be x. Training fills the cache: one caller at a time.
+  // x and y are views of the whole batch; y may be x. Training fills the cache and therefore allows
+  // one caller at a time.
   void forward(size_t batch, const View& x, const View& y, bool training);
 
   struct Gradients {
@@ -57,24 +60,26 @@ class NormalizationOp {
     View dbeta, dgamma;
     bool dx_accumulate, dbeta_accumulate, dgamma_accumulate;
   };
-  // For the batch of the last training pass; one caller at a time.
+  // Uses the cache of the last training pass, and the batch size of that pass; one caller at a
+  // time.
   void backward(const Gradients& gradients);
 
-  // Memory for training on batches of this size, and for so many callers.
+  // Allocates memory for training on batches of this size, and working memory for `callers`
+  // callers.
   void reserve(size_t batch, size_t callers);
 
   size_t trained_batch() const { return trained_batch_; }  // 0: none
 
  private:
-  // Working memory of one caller, made and enlarged as the batch needs it.
+  // Working memory of one caller; it grows to the largest batch seen.
   struct Scratch {
-    Array<double> mean, variance;  // by set
-    Array<double> inverse;         // r by set, outside training
-    Array<Moments> moments;        // by piece of a set, or by part and column
-    Array<double> sums;            // of g and g k, likewise
+    Array<double> mean, variance;  // by group
+    Array<double> inverse;         // r by group, outside training
+    Array<Moments> moments;        // by piece of a group, or by part and column
+    Array<double> sums;            // of g and of g k; by piece, or by part and column
     Array<double> affine_sums;     // dbeta and dgamma
-    Array<float> blocks;           // the same of some samples
-    Array<float> gamma, beta, columns;
+    Array<float> block_sums;       // dbeta and dgamma of kFlush samples each
+    Array<float> gamma, beta, column_coefficients;
   };
   void prepare(Scratch& scratch, size_t batch, bool backward) const;
   void prepare_cache(size_t batch);
@@ -91,10 +96,11 @@ class NormalizationOp {
   NormalizationProblem problem_;
   const NormalizationKernels* kernels_ = normalization_kernels();
   const ConvertKernels* convert_ = convert_kernels();
-  Array<float> own_gamma_, own_beta_;  // in working form; empty: read from the client at each call
+  // By channel or element; empty where they are read from the client at each call.
+  Array<float> own_gamma_, own_beta_;
   Array<float> own_mean_, own_variance_;
   std::mutex moving_mutex_;  // inference reads the moving statistics while training writes them
-  Array<float> kept_;
+  Array<float> normalized_;
   Array<double> inverse_;
   size_t trained_batch_ = 0;
   ScratchPool<Scratch> scratch_;

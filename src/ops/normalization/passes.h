@@ -1,7 +1,8 @@
-// The loops behind NormalizationOp. Three ways through a batch:
-//   sets     stretches with one gamma each (planes), or whole rows of layer normalization
-//   samples  gradients of layer normalization: gamma differs by element
-//   columns  batch normalization of small planes: element j of all samples is a column
+// The loops behind NormalizationOp. There are three ways through a batch:
+//   by group   contiguous stretches with one gamma each (planes), or whole rows with a gamma per
+//              element; statistics and map group after group
+//   by sample  gradients where gamma differs by element (layer normalization, small planes)
+//   by column  batch normalization of small planes; element j of all samples is a column
 #pragma once
 
 #include <algorithm>
@@ -15,81 +16,85 @@
 
 namespace bnns::impl::normalization {
 
-// Planes below this are done by columns in batch normalization, and elsewhere with a gamma per
-// element: a call per plane would cost more than its work.
+// Batch normalization goes by column where planes are smaller than kSmallPlane; the others use a
+// gamma per element where planes are smaller than kSmallPlaneOfSample. A kernel call per plane
+// would cost more than its work.
 constexpr size_t kSmallPlane = 80, kSmallPlaneOfSample = 32;
-// Samples up to this size have their gradients of gamma and beta summed sample by sample in the
-// cache; larger ones column by column.
+// Gradients of gamma and beta are summed sample by sample, in the cache, where a sample is at most
+// this large, else column by column.
 constexpr size_t kSmallSample = 4096;
-// Float sums over samples are moved into double sums after so many.
+// Number of samples whose float sums are added up before they go into double sums.
 constexpr size_t kFlush = 32;
-// Elements of a grain at least.
+// Smallest number of elements in a grain.
 constexpr size_t kGrain = 8192;
-constexpr double kNanoseconds = 0.4;  // an element of one pass
-// Columns of a block, and parts of the batch at most, in sums over columns.
-constexpr size_t kColumns = 256;
-constexpr size_t kMaxParts = 16;
+constexpr double kNanoseconds = 0.4;  // estimated time per element and pass
+// Sums over columns: columns of a block; samples of a part of the batch at least, and number of
+// parts at most.
+constexpr size_t kColumnBlock = 256;
+constexpr size_t kMinPart = 256, kMaxParts = 16;
 
 inline bool by_column(const NormalizationProblem& p) {
   return p.kind == NormalizationKind::kBatch && p.plane() < kSmallPlane;
 }
-// Whether gamma and beta are kept as one number per element of a sample, not per channel.
+// Whether gamma and beta are stored as one number per element of a sample instead of per channel.
 inline bool by_element(const NormalizationProblem& p) {
   if (p.kind == NormalizationKind::kBatch) return by_column(p);
   return p.kind == NormalizationKind::kLayer || p.plane() < kSmallPlaneOfSample;
 }
 
-// Set s is `segments` stretches of `length` elements: the first at s * set_step, the others
-// segment_step apart. Long stretches are cut into pieces.
-struct SetPlan {
+// Group s consists of `segments` stretches of `length` elements; the first starts at s *
+// group_step, the others follow segment_step apart. Long stretches are cut into pieces.
+struct GroupPlan {
   static constexpr size_t kPiece = 32768;
 
-  size_t sets, segments, length, set_step, segment_step;
+  size_t groups, segments, length, group_step, segment_step;
   size_t cuts = div_up(length, kPiece);  // pieces of a stretch
 
-  size_t pieces() const { return segments * cuts; }  // of one set
-  size_t set_size() const { return segments * length; }
-  size_t first(size_t set, size_t piece) const {
-    // Divisions are a good part of the time of a short row.
-    if (cuts == 1) return set * set_step + piece * segment_step;
-    return set * set_step + piece / cuts * segment_step + piece % cuts * kPiece;
+  size_t pieces() const { return segments * cuts; }  // of one group
+  size_t group_size() const { return segments * length; }
+  size_t first(size_t group, size_t piece) const {
+    // The divisions below would be a good part of the time of a short row.
+    if (cuts == 1) return group * group_step + piece * segment_step;
+    return group * group_step + piece / cuts * segment_step + piece % cuts * kPiece;
   }
-  // From a piece to the one behind; 0 behind the last and where they are neighbours.
-  ptrdiff_t next(size_t set, size_t piece) const {
+  // Distance from a piece to the one processed next; 0 after the last piece, and where pieces are
+  // contiguous, so that no prefetch is needed.
+  ptrdiff_t next(size_t group, size_t piece) const {
     if (segments == 1 || segment_step == length) return 0;
     const bool last = piece + 1 == pieces();
-    if (last && set + 1 == sets) return 0;
-    return static_cast<ptrdiff_t>(last ? first(set + 1, 0) : first(set, piece + 1)) -
-           static_cast<ptrdiff_t>(first(set, piece));
+    if (last && group + 1 == groups) return 0;
+    return static_cast<ptrdiff_t>(last ? first(group + 1, 0) : first(group, piece + 1)) -
+           static_cast<ptrdiff_t>(first(group, piece));
   }
   size_t size(size_t piece) const {
     return cuts == 1 ? length : std::min(kPiece, length - piece % cuts * kPiece);
   }
 };
-SetPlan plan_sets(const NormalizationProblem& problem, size_t batch);
+GroupPlan plan_groups(const NormalizationProblem& problem, size_t batch);
 
-// Whether threads share the pieces of a set: only where there are too few sets for all of them.
-inline bool splits(const SetPlan& plan, size_t threads) {
-  return threads > 1 && plan.sets < 2 * threads && plan.pieces() > 1;
+// Whether threads share the pieces of a group: only where there are too few groups to occupy them.
+inline bool splits(const GroupPlan& plan, size_t threads) {
+  return threads > 1 && plan.groups < 2 * threads && plan.pieces() > 1;
 }
 
-// Pieces of all sets where they are split, for this batch or any smaller one.
-inline size_t most_split_pieces(const SetPlan& plan, size_t threads) {
+// Largest number of pieces of all groups that are split, for this batch size or any smaller one.
+inline size_t most_split_pieces(const GroupPlan& plan, size_t threads) {
   const bool possible = threads > 1 && plan.pieces() > 1;
-  return possible ? std::min(plan.sets, 2 * threads - 1) * plan.pieces() : 0;
+  return possible ? std::min(plan.groups, 2 * threads - 1) * plan.pieces() : 0;
 }
 
-// Parts of the batch in sums over columns.
+// How sums over columns cut the batch into parts of `rows` samples.
 struct PartPlan {
   size_t rows, parts;
 };
 inline PartPlan plan_parts(size_t batch) {
-  const size_t rows = std::max(kColumns, div_up(batch, kMaxParts));
+  const size_t rows = std::max(kMinPart, div_up(batch, kMaxParts));
   return {.rows = rows, .parts = div_up(batch, rows)};
 }
 
-// Gradients of gamma and beta where samples are small: a float sum of each element over kFlush
-// samples. Those of beta lie `apart` from those of gamma, the next ones `step` behind.
+// Gradients of gamma and beta where samples are small: every kFlush samples have a block of float
+// sums per element. The sums of gamma lie `apart` behind those of beta, the next block `step`
+// behind this one.
 struct SamplePlan {
   size_t grain;  // samples
   size_t blocks, apart, step;
@@ -107,7 +112,7 @@ struct Pass {
   const ConvertKernels& convert;
   size_t threads, batch;
   const float *gamma, *beta;  // by element or channel
-  double* inverse;            // r by set
+  double* inverse;            // r by group
 
   const FusedActivation& activation() const { return problem.activation; }
   bool rectifies() const { return activation().is_rectifier(); }
@@ -120,59 +125,61 @@ struct Pass {
   }
 };
 
-// Tensors that are walked through together.
+// Tensors that a pass reads or writes together.
 template <size_t N>
 struct Operands {
   std::array<Operand, N> list;
-  bool lines = true;  // all contiguous Float32
+  bool contiguous = true;  // all contiguous Float32
 
   explicit Operands(const std::array<Operand, N>& operands) : list(operands) {
     for (const Operand& o : list)
-      lines &= o.view.is_float() && o.view.rank == 1 && o.view.stride[0] == 1;
+      contiguous &= o.view.is_float() && o.view.rank == 1 && o.view.stride[0] == 1;
   }
 };
 
 struct ForwardPass : Pass {
   Operands<1> x;
   Operands<2> xy;
-  float* kept;              // NULL outside training
-  bool known;               // mean and variance are those of the client
-  double *mean, *variance;  // by set
+  float* normalized;        // NULL outside training
+  bool known;               // mean and variance are the client's moving statistics
+  double *mean, *variance;  // by group
   Moments* moments;
-  float* columns;
+  float* column_coefficients;
 };
 
 struct BackwardPass : Pass {
-  Operands<2> slope;  // dy and y; y is dy for the identity
-  Operands<3> map;    // dy, y and dx
+  Operands<2> dy_y;     // dy and y; y is dy for the identity
+  Operands<3> dy_y_dx;  // dy, y and dx
   bool wants_dx, wants_affine, accumulate;
-  const float* kept;
+  const float* normalized;
   double* sums;
   double* affine_sums;  // dbeta, then dgamma; by element or channel
-  float* blocks;
-  float* columns;
-  double *mean_h, *mean_hk;  // by set
+  float* block_sums;
+  float* column_coefficients;
+  double *mean_h, *mean_hk;  // by group
 
-  // Whether the pass that sums leaves g of such an activation in dx, and the map reads it there.
-  bool leaves_gradient() const {
-    return has_other_activation() && wants_dx && !accumulate && map.lines;
+  // Whether the pass that sums stores g = dy act'(y) in dx, from where the map reads it. Used for
+  // activations that run as a separate pass.
+  bool stores_activation_g() const {
+    return has_other_activation() && wants_dx && !accumulate && dy_y_dx.contiguous;
   }
 };
 
-void forward_sets(const ForwardPass& pass);
-void forward_columns(const ForwardPass& pass);
-void backward_sets(const BackwardPass& pass);
-void backward_samples(const BackwardPass& pass);
-void backward_large_samples(const BackwardPass& pass);
-void backward_columns(const BackwardPass& pass);
+void forward_by_group(const ForwardPass& pass);
+void forward_by_column(const ForwardPass& pass);
+void backward_by_group(const BackwardPass& pass);
+void backward_by_sample(const BackwardPass& pass);
+void backward_by_large_sample(const BackwardPass& pass);
+void backward_by_column(const BackwardPass& pass);
 
 // ---- Stretches of a batch ----
 
-// body(rows, n, offset) over elements [first, first + count): where they lie, or in small buffers.
+// Calls body(rows, n, offset) for elements [first, first + count): once with pointers into the
+// tensors where these are contiguous floats, else block by block with converted copies.
 template <size_t N, class Body>
 void over(const ConvertKernels& convert, const Operands<N>& operands, size_t first, size_t count,
           const Body& body) {
-  if (operands.lines) {
+  if (operands.contiguous) {
     std::array<float*, N> rows;
     for (size_t k = 0; k < N; ++k)
       rows[k] = static_cast<float*>(operands.list[k].view.data) + first;
@@ -185,10 +192,10 @@ void over(const ConvertKernels& convert, const Operands<N>& operands, size_t fir
   });
 }
 
-// y from elements [first, first + n) of x; set_row fills in the coefficients for an offset.
-template <class SetRow>
+// Computes elements [first, first + n) of y; fill_row(row, offset) sets the coefficients.
+template <class FillRow>
 void normalize_stretch(const ForwardPass& p, Spread spread, size_t first, size_t n,
-                       const SetRow& set_row) {
+                       const FillRow& fill_row) {
   const auto kernel = p.kernels.normalize[spread][p.rectifies()];
   over(p.convert, p.xy, first, n, [&](std::array<float*, 2> rows, size_t m, size_t offset) {
     const size_t block = p.has_other_activation() ? kBlock : m;
@@ -196,44 +203,48 @@ void normalize_stretch(const ForwardPass& p, Spread spread, size_t first, size_t
       NormalizeRow row = {};
       row.x = rows[0] + i;
       row.y = rows[1] + i;
-      row.kept = p.kept == nullptr ? nullptr : p.kept + first + offset + i;
+      row.normalized = p.normalized == nullptr ? nullptr : p.normalized + first + offset + i;
       row.n = std::min(block, m - i);
-      set_row(row, offset + i);
+      fill_row(row, offset + i);
       kernel(row);
       if (p.has_other_activation()) p.activation().forward(row.y, row.n);
     }
   });
 }
 
-// body(row, dx, offset) over elements [first, first + n) of a gradient; dx only if kMap. The sums
-// (not kMap) of all elements of a set come before its map.
+// Calls body(row, dx, offset) for elements [first, first + n) of a gradient; dx is NULL unless
+// kMap. A pass that sums (not kMap) must visit all elements of a group before a pass that maps
+// does.
 template <bool kMap, class Body>
 void for_gradient(const BackwardPass& p, size_t first, size_t n, const Body& body) {
   const auto visit = [&](const float* dy, const float* y, float* dx, size_t m, size_t offset) {
     if (!p.has_other_activation()) {
-      const GradientRow row = {.kept = p.kept + first + offset, .dy = dy, .y = y, .n = m};
+      const GradientRow row = {
+          .normalized = p.normalized + first + offset, .dy = dy, .y = y, .n = m};
       return body(row, dx, offset);
     }
-    if (kMap && p.leaves_gradient()) {
-      const GradientRow row = {.kept = p.kept + first + offset, .dy = dx, .y = dx, .n = m};
+    if (kMap && p.stores_activation_g()) {
+      const GradientRow row = {
+          .normalized = p.normalized + first + offset, .dy = dx, .y = dx, .n = m};
       return body(row, dx, offset);
     }
     alignas(64) float block[kBlock];
-    auto* kept_gradient = static_cast<float*>(p.map.list[2].view.data);
+    auto* stored_g = static_cast<float*>(p.dy_y_dx.list[2].view.data);
     for (size_t i = 0; i < m; i += kBlock) {
       const size_t k = std::min(kBlock, m - i);
-      float* g = !kMap && p.leaves_gradient() ? kept_gradient + first + offset + i : block;
+      float* g = !kMap && p.stores_activation_g() ? stored_g + first + offset + i : block;
       p.activation().multiply_by_slope(y + i, dy + i, g, k);
-      const GradientRow row = {.kept = p.kept + first + offset + i, .dy = g, .y = g, .n = k};
+      const GradientRow row = {
+          .normalized = p.normalized + first + offset + i, .dy = g, .y = g, .n = k};
       body(row, dx == nullptr ? nullptr : dx + i, offset + i);
     }
   };
   if constexpr (kMap) {
-    over(p.convert, p.map, first, n, [&](std::array<float*, 3> rows, size_t m, size_t offset) {
+    over(p.convert, p.dy_y_dx, first, n, [&](std::array<float*, 3> rows, size_t m, size_t offset) {
       visit(rows[0], rows[1], rows[2], m, offset);
     });
   } else {
-    over(p.convert, p.slope, first, n, [&](std::array<float*, 2> rows, size_t m, size_t offset) {
+    over(p.convert, p.dy_y, first, n, [&](std::array<float*, 2> rows, size_t m, size_t offset) {
       visit(rows[0], rows[1], nullptr, m, offset);
     });
   }

@@ -1,13 +1,13 @@
-// Groups of neighbouring vectors for the loops of kernels.cpp. Tensors take turns group by group,
-// not vector by vector: where two of them lie a multiple of 4 KB apart, some processors let a line
-// of one evict that of the other (their first-level cache is looked up by a hash of the address),
-// and the loop takes up to three times as long.
+// Loops over several neighbouring vectors at a time. All of them are loaded from one tensor before
+// the next tensor is touched: where two tensors lie a multiple of 4 KB apart, some processors let a
+// cache line of one evict that of the other (their first-level cache is indexed by a hash of the
+// address), and alternating vector by vector makes a loop up to three times as slow.
 
-#if defined(OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_
-#undef OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_
+#if defined(OPENBNNS_OPS_NORMALIZATION_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPENBNNS_OPS_NORMALIZATION_VECTORS_INL_H_
+#undef OPENBNNS_OPS_NORMALIZATION_VECTORS_INL_H_
 #else
-#define OPENBNNS_OPS_NORMALIZATION_GROUPS_INL_H_
+#define OPENBNNS_OPS_NORMALIZATION_VECTORS_INL_H_
 #endif
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// K vectors, or an incomplete one of `size` elements.
+// Extent of one step of a loop: K whole vectors, or a partial vector (tail) of `size` elements.
 template <size_t K>
 struct Whole {
   static constexpr size_t kVectors = K;
@@ -37,19 +37,19 @@ struct Part {
 };
 
 template <class Extent>
-struct Group {
+struct Vectors {
   V v[Extent::kVectors];
   HWY_INLINE V& operator[](size_t k) { return v[k]; }
   HWY_INLINE const V& operator[](size_t k) const { return v[k]; }
 };
 
-// A group of equal vectors.
+// Stands for any number of equal vectors.
 struct Same {
   V v;
   HWY_INLINE const V& operator[](size_t) const { return v; }
 };
 
-// Vector k of those at p. The rest of an incomplete one is `fill`.
+// Loads vector k of those at p. The unused lanes of a partial vector are `fill`.
 template <class Extent>
 HWY_INLINE V LoadOne(Extent extent, const float* p, size_t k, float fill = 0) {
   const D d;
@@ -76,27 +76,29 @@ HWY_INLINE void StoreOne(Extent extent, V v, float* p, size_t k) {
 }
 
 template <class Extent>
-HWY_INLINE Group<Extent> Load(Extent extent, const float* p) {
-  Group<Extent> group;
-  for (size_t k = 0; k < Extent::kVectors; ++k) group[k] = LoadOne(extent, p, k);
-  return group;
+HWY_INLINE Vectors<Extent> Load(Extent extent, const float* p) {
+  Vectors<Extent> vectors;
+  for (size_t k = 0; k < Extent::kVectors; ++k) vectors[k] = LoadOne(extent, p, k);
+  return vectors;
 }
 
 template <class Extent>
-HWY_INLINE void Store(Extent extent, const Group<Extent>& group, float* p) {
-  for (size_t k = 0; k < Extent::kVectors; ++k) StoreOne(extent, group[k], p, k);
+HWY_INLINE void Store(Extent extent, const Vectors<Extent>& vectors, float* p) {
+  for (size_t k = 0; k < Extent::kVectors; ++k) StoreOne(extent, vectors[k], p, k);
 }
 
-// Between the vectors of a loop that is full: without it the compiler takes the loads of the next
-// ones in front, runs out of registers and can no longer make them part of the arithmetic.
-HWY_INLINE void EndVector() {
+// Compiler barrier between the vectors of a loop that uses all registers: without it the compiler
+// hoists the loads of the next vectors, runs out of registers and no longer folds loads into
+// arithmetic instructions.
+HWY_INLINE void CompilerBarrier() {
   asm volatile("" :::);
 }
 
-// step(extent, i) for groups of K vectors from i on, then single ones. Rows are taken by value
-// below: through a reference their pointers would be read again after every store.
+// Calls step(extent, i) for every K whole vectors, then for single vectors, then for the tail. The
+// kernels take their row structs by value, because through a reference the compiler would reload
+// the pointers after every store.
 template <size_t K, class Step>
-HWY_INLINE void ForGroups(size_t n, const Step& step) {
+HWY_INLINE void ForVectors(size_t n, const Step& step) {
   const size_t lanes = hn::Lanes(D());
   size_t i = 0;
   for (; i + K * lanes <= n; i += K * lanes) step(Whole<K>(), i);
@@ -104,13 +106,14 @@ HWY_INLINE void ForGroups(size_t n, const Step& step) {
   if (i < n) step(Part{n - i}, i);
 }
 
+// Prefetches the cache lines of one step at p, for writing if kWrite is 1.
 template <int kWrite, class Extent>
-HWY_INLINE void Fetch(Extent, const float* p) {
+HWY_INLINE void Prefetch(Extent, const float* p) {
   for (size_t k = 0; k < Extent::kVectors * hn::Lanes(D()); k += 64 / sizeof(float))
     __builtin_prefetch(p + k, kWrite);
 }
 
-// A coefficient of a row.
+// A coefficient of a row: one per element (kEach), or one for the whole row.
 template <bool kEach>
 struct Coefficient {
   const float* data;
@@ -135,9 +138,10 @@ struct Coefficient {
   }
 };
 
+// Elements that are summed in float vectors before the sum is added to a double.
 constexpr size_t kSumBlock = 2048;
 
-using Sum = Group<Whole<4>>;
+using Sum = Vectors<Whole<4>>;
 
 HWY_INLINE double Total(const Sum& sum) {
   const V all = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
