@@ -1,6 +1,6 @@
-// See convert.h. One row of the codec table per data type; each row reads and writes a run of
-// values with any stride. Highway serves only the 16-bit floats, where instructions beat the
-// compiler.
+// See convert.h. The codec table has one entry per data type that reads and writes a run of values
+// with any stride. Highway kernels exist only for Float16, where conversion instructions beat
+// compiled code.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convert/convert.cpp"
 #include "hwy/foreach_target.h"
@@ -14,7 +14,8 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Only targets with conversion instructions; Highway's emulation elsewhere does not round to even.
+// Only targets with conversion instructions: Highway's emulation on the others does not round to
+// even.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
 constexpr bool kHasHalf = true;
 #else
@@ -92,7 +93,7 @@ To saturate(From value) {
                : static_cast<To>(value);
   } else {
     if (value != value) return 0;
-    // The bounds as exact powers of two, so that the comparison itself does not round.
+    // The bounds are exact powers of two, so that the comparison itself does not round.
     constexpr int kDigits = std::numeric_limits<To>::digits;
     const From limit = std::ldexp(From{1}, kDigits);
     if (value >= limit) return std::numeric_limits<To>::max();
@@ -111,7 +112,7 @@ Number decode(T stored, const Scaling& s) {
   } else if constexpr (std::is_same_v<T, Bool>) {
     return static_cast<Number>(stored.byte != 0);
   } else if constexpr (std::is_integral_v<T> && !std::is_integral_v<Number>) {
-    // Integers above 24 bits are scaled in the wide type, so that only one rounding happens.
+    // Integers wider than 16 bits are scaled in the wide type, so that only one rounding happens.
     using Work = std::conditional_t<sizeof(T) <= 2, Number, Wide>;
     return static_cast<Number>(static_cast<Work>(s.scale) * static_cast<Work>(stored) +
                                static_cast<Work>(s.bias));
@@ -158,7 +159,7 @@ void store_run(void* data, size_t offset, size_t stride, size_t n, const Scaling
   for (size_t i = 0; i < n; ++i) p[i * stride] = encode<T>(in[i], s);
 }
 
-// Values below a byte, and table indices of any width: `bits` of them from position offset * bits.
+// Value number `position` of a packed array of values of `bits` bits each.
 uint32_t packed_value(const void* data, size_t position, unsigned bits) {
   const auto* bytes = static_cast<const uint8_t*>(data);
   uint32_t value = 0;
@@ -208,7 +209,7 @@ struct Codec {
   using Store = void (*)(void*, size_t, size_t, size_t, const Scaling&, const Number*);
   BNNSDataType type;
   Load load;
-  Store store;  // nullptr: read only
+  Store store;  // nullptr: read-only
 };
 
 template <class T, class Number>
@@ -255,6 +256,8 @@ const Codec<Number>& codec_of(BNNSDataType type) {
   return *found;
 }
 
+// Calls move(offset, stride, run, numbers) for each run of elements [first, first + n) with a
+// common stride.
 template <class Number, class Move>
 void walk(const View& view, size_t first, size_t n, Number* numbers, const Move& move) {
   for (Walker walker(view, first); n > 0;) {

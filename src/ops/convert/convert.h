@@ -1,7 +1,7 @@
 // Stored values to numbers and back: y = scale * x + bias from integers, x =
-// saturate(round-to-even( y / scale - bias)) to integers, table look-up for indexed types, IEEE
+// saturate(round-to-even(y / scale - bias)) to integers, table look-up for indexed types, IEEE
 // rounding for 16-bit floats. float is the working type; Wide holds every 64-bit integer exactly,
-// for conversions between large integers. NaN becomes the integer 0. Values of sub-byte types lie
+// for conversions between large integers. NaN becomes the integer 0. Values of sub-byte types are
 // packed from the low bits up.
 #pragma once
 
@@ -31,10 +31,10 @@ void write_values(const View& view, size_t first, size_t n, const Wide* in);
 void read_values(const View& view, size_t first, size_t n, int64_t* out);
 void write_values(const View& view, size_t first, size_t n, const int64_t* in);
 
-// True if every value of the type is a float, so that float may be the working type.
+// True if float holds every value of the type exactly, so that float may be the working type.
 bool fits_float(const TypeInfo& type);
 
-// Types that can be read, and those that can be written (no sub-byte or indexed ones).
+// Whether values of the type can be written; sub-byte and indexed types are read-only.
 bool can_write(const TypeInfo& type);
 
 }  // namespace bnns::impl

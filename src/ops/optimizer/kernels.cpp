@@ -1,11 +1,11 @@
-// Kernels of optimizer.h. A rule changes w and its states, given g:
+// Kernels of optimizer.h. A rule updates w and its states from the gradient g:
 //   descent      w -= rate g
 //   momentum     v = momentum v + gradient_weight g;  w += velocity_weight v
 //   Nesterov     v as above;  w -= rate (g + momentum v)
-//                or, of velocities, w += v + momentum (v - the old v)
-//   Adam         m = keep m + add g;  q = keep q + add g^2;  w -= rate m / (sqrt(q or max) +
-//   epsilon)
-//                with decay also w -= decay (the old w)
+//                or, where v contains the rate, w += v + momentum (v - old v)
+//   Adam         m = keep m + add g;  q = keep q + add g^2
+//                w -= rate m / (sqrt(q or its maximum) + epsilon)
+//                with decay also w -= decay (old w)
 //   RMSProp      q as above;  step = rate g / (sqrt(q [- m^2]) + epsilon)
 //                w -= step, or with momentum v = momentum v - step, w += v
 #undef HWY_TARGET_INCLUDE
@@ -30,7 +30,7 @@ HWY_INLINE V All(float value) {
   return hn::Set(D(), value);
 }
 
-// Either operand being NaN makes the result NaN.
+// The result is NaN if either operand is.
 HWY_INLINE V MaxOrNaN(V a, V b) {
   return hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::Gt(a, b), a, b));
 }
@@ -100,7 +100,7 @@ struct RmsPropRule {
     V variance = q;
     if constexpr (kCentered) {
       AddMean(c, g, second);
-      // Rounding can take it below 0 when all gradients were equal.
+      // Rounding can make it negative when all gradients were equal.
       variance = AtLeast(D(), hn::NegMulAdd(second, second, q), 0.0f);
     }
     const V quotient = hn::Div(g, hn::Add(hn::Sqrt(variance), All(c.epsilon)));
@@ -123,13 +123,13 @@ HWY_INLINE V Gradient(const C& c, float scale, V given, V w) {
   const V g = hn::Mul(All(scale), clipped);
   if constexpr (kind == BNNSOptimizerRegularizationNone) return g;
   V slope = w;
-  // The sign of 0 is 0, that of NaN is NaN.
+  // The sign of 0 is 0 and the sign of NaN is NaN.
   if constexpr (kind == BNNSOptimizerRegularizationL1)
     slope = hn::IfThenElse(hn::Gt(hn::Abs(w), hn::Zero(d)), hn::CopySign(All(1), w), w);
   return hn::MulAdd(All(c.regularization), slope, g);
 }
 
-// One vector at each of the addresses.
+// Updates one vector of w and of each state.
 template <class Rule, Regularization kind>
 HWY_INLINE void UpdateVector(const C& c, float scale, const OptimizerRows& rows, size_t i) {
   constexpr size_t kStates = optimizer_states(Rule::kRule);
@@ -151,7 +151,8 @@ template <class Rule, Regularization kind>
 void Update(const OptimizerConstants& constants, float scale, const OptimizerRows& given,
             size_t n) {
   constexpr size_t kStates = optimizer_states(Rule::kRule);
-  // Copies: the stores below could change what the references name.
+  // Local copies stay in registers; through the references the compiler would reload them after
+  // every store.
   const C c = constants;
   const OptimizerRows rows = given;
   const D d;

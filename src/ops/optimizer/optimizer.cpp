@@ -10,12 +10,13 @@
 namespace bnns::impl {
 namespace {
 
-// Tensors that share a parallel loop; their table lies on the stack (16 KB).
+// Number of tensors that share a parallel loop; their table is on the stack (16 KB).
 constexpr size_t kBlockTensors = 256;
-// 64 KB of every tensor: large against a claim from the grain counter, small against a second-level
-// cache, and a multiple of every vector, so that grains of one tensor keep its alignment.
+// 64 KB of every tensor: the work is large compared with claiming a grain, small compared with a
+// second-level cache, and a multiple of every vector length, so that grains of one tensor keep its
+// alignment.
 constexpr size_t kGrain = 16384;
-// Grains of a norm are larger where there would be more of them.
+// The sum of squares uses larger grains where there would be more of them than this.
 constexpr size_t kMaxNormGrains = 256;
 
 // The elements of up to kBlockTensors tensors, laid end to end.
@@ -35,7 +36,7 @@ class Block {
   size_t elements() const { return begin_[size_]; }
   const OptimizerRows& rows(size_t t) const { return rows_[t]; }
 
-  // body(tensor, first element in it, number of elements) for all that lies in [begin, end).
+  // Calls body(tensor, first element in it, number of elements) for all stretches in [begin, end).
   template <class Body>
   void for_stretches(size_t begin, size_t end, const Body& body) const {
     const size_t* after = std::upper_bound(begin_, begin_ + size_, begin);
@@ -57,13 +58,13 @@ void for_each_block(const OptimizerTensors& tensors, const Body& body) {
   for (size_t first = 0; first < tensors.count; first += kBlockTensors) body(Block(tensors, first));
 }
 
-// Sums of the squared gradients, one per tensor.
+// Computes the sums of squared gradients, one per tensor.
 void sum_squares(size_t threads, const Block& block, double* sums) {
   const NormKernels& kernels = *norm_kernels();
   const size_t elements = block.elements();
   const size_t grain = div_up(div_up(elements, kMaxNormGrains), kGrain) * kGrain;
-  // Along the elements the number of the grain or of the tensor grows from stretch to stretch, so
-  // their sum names a stretch.
+  // From one stretch to the next either the grain or the tensor advances, so that grain + tensor is
+  // a different index for every stretch.
   double partials[kMaxNormGrains + kBlockTensors] = {};
   const double nanoseconds = 0.3 * static_cast<double>(elements);
   parallel_for(useful_threads(threads, nanoseconds), div_up(elements, grain),
@@ -92,8 +93,8 @@ double global_norm(size_t threads, const OptimizerTensors& tensors) {
   return std::sqrt(total);
 }
 
-// What gradients of this norm are multiplied with: their scale, less if they are too long. A norm
-// of NaN makes everything NaN rather than letting the rest of the gradient pass unclipped.
+// Factor for gradients of this norm: their scale, reduced if they are too long. A norm of NaN makes
+// everything NaN, instead of letting the rest of the gradient pass unclipped.
 float scale_for(const OptimizerProblem& problem, double norm) {
   return static_cast<float>(problem.gradient_scale * clip_factor(norm, problem.max_norm));
 }

@@ -1,11 +1,11 @@
 // One step of an optimizer over many parameter tensors, in place.
 //   gradient   g = scale * clip(given) + regularization * R,  R = 0, sign(w) or w
 //   update     w, s0, s1, s2 = rule(w, g, s0, s1, s2); the rules stand in kernels.cpp
-// One pass over memory does both; clipping by norm needs the norm first, one more pass over the
-// gradients. All is element by element, so grains are stretches of all tensors laid end to end: a
-// grain is a part of a large tensor or many small ones. Squares are summed in double per stretch
-// (ops/vector_norm), the stretches are joined in order. Nothing is allocated: tensors pass in
-// blocks over the stack.
+// One pass over memory does both; clipping by norm needs one more pass over the gradients for the
+// norm. Everything is element-wise, so grains are stretches of all tensors laid end to end: a grain
+// is a part of a large tensor or covers many small ones. Squares are summed in double per stretch
+// (ops/vector_norm), and stretches are joined in order. Nothing is allocated: the table of tensors
+// is built on the stack, block by block.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace bnns::impl {
 
-// States by role, in the order of the client's accumulators.
+// The comments list each rule's states in the order of the client's accumulators.
 enum class OptimizerRule : uint8_t {
   kDescent,                  // no state
   kMomentum,                 // velocity
@@ -38,12 +38,12 @@ constexpr size_t optimizer_states(OptimizerRule rule) {
   return kOptimizerStates[static_cast<size_t>(rule)];
 }
 
-// What the kernels read; a rule reads what its formula names.
+// Coefficients for the kernels; each rule reads those that its formula names.
 struct OptimizerConstants {
   float clip_min = -std::numeric_limits<float>::infinity();
   float clip_max = std::numeric_limits<float>::infinity();
   float regularization = 0;
-  float rate = 0;  // learning rate; for Adam with both bias corrections
+  float rate = 0;  // learning rate; for Adam it includes both bias corrections
   float momentum = 0;
   float gradient_weight = 0;  // velocity = momentum * velocity + gradient_weight * g
   float velocity_weight = 0;  // w += velocity_weight * velocity
@@ -56,14 +56,14 @@ struct OptimizerConstants {
 struct OptimizerProblem {
   OptimizerRule rule;
   BNNSOptimizerRegularizationFunction regularization;
-  BNNSOptimizerClippingFunction clipping;  // by value: the bounds stand in the constants
+  BNNSOptimizerClippingFunction clipping;  // for clipping by value, the constants hold the bounds
   OptimizerConstants constants;
   double gradient_scale;
   double max_norm = 0;
-  double use_norm = 0;  // the global norm if not 0
+  double use_norm = 0;  // the global norm as given by the client; 0: computed here
 };
 
-// Stretches of the tensors of one parameter.
+// Pointers to a stretch of the parameter, its gradient and its states.
 struct OptimizerRows {
   float* w;
   const float* g;
@@ -82,7 +82,7 @@ struct OptimizerTensor {
   size_t count;
 };
 
-// at(context, p) describes parameter p < count; asked up to three times for each.
+// at(context, p) returns parameter p < count; it is called up to three times for each.
 struct OptimizerTensors {
   size_t count;
   OptimizerTensor (*at)(const void* context, size_t p);

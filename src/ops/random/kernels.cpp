@@ -1,4 +1,4 @@
-// Philox4x32 with ten rounds, several blocks side by side: a lane of 64 bits holds one word of 32.
+// Philox4x32 with ten rounds on several blocks in parallel. Each 64-bit lane holds one 32-bit word.
 //   (x0, x1, x2, x3) <- (high(m1 x2) ^ x1 ^ k0, low(m1 x2), high(m0 x0) ^ x3 ^ k1, low(m0 x0))
 // and the key (k0, k1) is advanced by two constants after each round.
 #undef HWY_TARGET_INCLUDE
@@ -15,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<uint64_t>;
 using V = hn::Vec<D>;
 
-// The odd words of x and m take no part.
+// The product of the low 32-bit words of each lane; the high words are ignored.
 HWY_INLINE V Product(V x, V m) {
 #if HWY_TARGET == HWY_SCALAR
   return hn::Set(D(), (hn::GetLane(x) & 0xFFFFFFFFu) * (hn::GetLane(m) & 0xFFFFFFFFu));

@@ -15,8 +15,8 @@ namespace bnns::impl {
 namespace {
 
 constexpr size_t kGrain = 4096;
-constexpr size_t kNumbers = 256;  // drawn at a time
-constexpr double kNanoseconds = 10;
+constexpr size_t kNumbers = 256;     // numbers drawn per kernel call
+constexpr double kNanoseconds = 10;  // estimated time per element
 
 using Wide128 = unsigned __int128;
 
@@ -29,7 +29,8 @@ void draw(PhiloxKernel kernel, RandomUse use, uint64_t key, uint64_t first, size
   kernel(static_cast<uint64_t>(use), key, first, n, numbers.high, numbers.low);
 }
 
-// In [0, 1), and in (0, 1): multiples of 2^-53, all exact. Signed, as CPUs convert those faster.
+// Multiples of 2^-53 in [0, 1) and in (0, 1), all exact. The conversion is from signed integers,
+// which is faster on most CPUs.
 double half_open_unit(uint64_t bits) {
   return static_cast<double>(static_cast<int64_t>(bits >> 11)) * 0x1p-53;
 }
@@ -37,7 +38,7 @@ double open_unit(uint64_t bits) {
   return (static_cast<double>(static_cast<int64_t>(bits >> 12)) + 0.5) * 0x1p-52;
 }
 
-// body(numbers, first element, n) over the elements of y, in pieces.
+// Calls body(numbers, first element, n) for all elements of y, kNumbers at a time.
 template <class Body>
 void for_numbers(const RandomRun& run, const View& y, const Body& body) {
   const size_t threads = useful_threads(run.threads, kNanoseconds * static_cast<double>(y.count));
@@ -52,7 +53,7 @@ void for_numbers(const RandomRun& run, const View& y, const Body& body) {
   });
 }
 
-// value(numbers, i) for every element.
+// Fills y with value(numbers, i).
 template <class Number, class Value>
 void fill(const RandomRun& run, const View& y, const Value& value) {
   for_numbers(run, y, [&](const Numbers& numbers, size_t first, size_t n) {
@@ -68,7 +69,7 @@ void fill(const RandomRun& run, const View& y, const Value& value) {
 
 // ---- Values of the 16-bit types ----
 
-// The next value below, of any format that is a sign and a magnitude.
+// The next smaller value in any sign-magnitude format.
 template <class Bits>
 Bits below(Bits bits) {
   constexpr Bits kSign = Bits(1) << (8 * sizeof(Bits) - 1);
@@ -216,7 +217,8 @@ void run_categorical(const RandomRun& run, const double* sums, size_t classes, c
       const double* end = begin + classes;
       const double total = end[-1];
       const double* found = std::upper_bound(begin, end, half_open_unit(numbers.high[i]) * total);
-      // The product may round up to the total: then the last class that adds anything.
+      // The product may round up to the total; the last class with a positive weight is chosen
+      // then.
       if (found == end) found = std::lower_bound(begin, end, total);
       buffer[i] = static_cast<float>(found - begin);
     }

@@ -1,12 +1,12 @@
-// Random numbers by counter: number k of a key is a function of (key, k), so that any thread can
-// draw any number, and results depend neither on who does nor on the machine. The function is
+// Counter-based random numbers: number k of a key is a function of (key, k), so that any thread can
+// draw any number, and results depend neither on the thread nor on the machine. The function is
 // Philox4x32 with ten rounds (Salmon, Moraes, Dror, Shaw, 2011); a number is its block of 128 bits.
 //   uniform       floor to the type of a + u (b - a)
 //   integer       a + floor(u (b - a)), u with 128 bits: biased by less than 2^-64
 //   normal        mean + stddev sqrt(-2 log u) cos(2 pi v)
 //   categorical   the first k with p(0) + ... + p(k) > u
-// Element k of a fill, in memory order, uses number first + k alone. Nothing but integer arithmetic
-// and correctly rounded operations on doubles is used, without fused multiply-add.
+// Element k of a fill, in memory order, uses number first + k and no other. Only integer arithmetic
+// and correctly rounded operations on doubles are used, without fused multiply-add.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace bnns::impl {
 
-// Keeps numbers of equal keys apart that serve different purposes.
+// Separates the numbers of equal keys that serve different purposes.
 enum class RandomUse : uint64_t { kGenerator, kFilter, kCheck };
 
 // Blocks [first, first + n) of a key. The counter is the block's number and `use`, lower words
@@ -39,10 +39,10 @@ RandomNumber random_number(RandomUse use, uint64_t key, uint64_t number);
 // program that creates and applies its filters in the same order draws the same numbers again.
 class RandomStreams {
  public:
-  // A filter that does not draw takes no number.
+  // A filter that does not draw takes no stream.
   explicit RandomStreams(bool draws) : next_(draws ? new_range() : 0) {}
 
-  // The first of `count` streams that belong to the caller. Any thread.
+  // Returns the first of `count` streams that belong to the caller. Any thread may call it.
   uint64_t next(uint64_t count = 1) { return next_.fetch_add(count, std::memory_order_relaxed); }
 
  private:
@@ -63,7 +63,7 @@ struct RandomRun {
   uint64_t key = 0, first = 0;
 };
 
-// The values of a floating-point type in [a, b), a and b brought into its range.
+// The values of a floating-point type in [a, b), with a and b clamped to the range of the type.
 struct UniformRange {
   double a, b;
   float lowest, highest;
@@ -79,12 +79,12 @@ void run_normal(const RandomRun& run, double mean, double stddev, const View& y)
 
 // ---- Categorical ----
 
-// sums[k] = p(0) + ... + p(k); of logarithms p(k) = e^(value - their maximum).
+// sums[k] = p(0) + ... + p(k). If the row holds logarithms, p(k) = e^(value - largest value).
 enum class Weights { kFine, kBadValue, kAllZero };
 Weights sum_weights(const ConvertKernels& convert, const View& row, bool logarithms, double* sums);
 
-// Each element of y gets an index of the row of sums that `rows` names: a view with the axes of y
-// (not collapsed) whose offsets are numbers of rows of `classes` sums.
+// Each element of y gets an index drawn from one row of sums. `rows` is a view with the axes of y
+// (not collapsed) whose offsets are the indices of rows of `classes` sums.
 void run_categorical(const RandomRun& run, const double* sums, size_t classes, const View& rows,
                      const View& y);
 
