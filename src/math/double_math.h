@@ -1,7 +1,8 @@
-// log, exp and cos in double for random numbers: bits that are the same everywhere, which those of
-// C libraries are not. Only additions, multiplications, divisions and integer arithmetic, in a
-// fixed order and without fused multiply-add (contraction is off). Power series with exact
-// coefficients; errors are some 1e-16 relative to the result, for cos to 1.
+// log, exp and cos in double for random numbers. Their bits are the same on every system, which
+// those of the C library are not: only additions, multiplications, divisions and integer arithmetic
+// are used, in a fixed order and without fused multiply-add (contraction is off). They are power
+// series with exact coefficients; errors are about 1e-16 relative to the result, for cos relative
+// to 1.
 #pragma once
 
 #include <bit>
@@ -28,7 +29,7 @@ inline double portable_log(double u) {
 // x <= 0; below -700 the result is 0. e^x = 2^n e^r with |r| <= ln 2 / 2.
 inline double portable_exp(double x) {
   if (!(x >= -700)) return 0;
-  // 32 bits of ln 2, so that n times it is exact, and the rest.
+  // The upper 32 bits of ln 2, so that the product with n is exact, and the rest.
   constexpr double kHigh = 0x1.62E42FEEp-1, kLow = 0x1.A39EF35793C76p-33;
   const auto n = static_cast<int64_t>(x * 1.4426950408889634074 - 0.5);
   const double r = (x - static_cast<double>(n) * kHigh) - static_cast<double>(n) * kLow;
@@ -43,12 +44,12 @@ inline double portable_cos_turn(uint64_t turn) {
   const uint64_t octant = turn >> 61;
   constexpr uint64_t kEighth = uint64_t{1} << 61;
   const uint64_t rest = turn & (kEighth - 1);
-  // Octants 1, 3, ... run backwards; 1, 2, 5, 6 are those where a sine is to be had.
+  // Odd octants are measured from their upper end. In octants 1, 2, 5 and 6 the result is a sine.
   const uint64_t part = octant % 2 == 0 ? rest : kEighth - rest;
   const double x = static_cast<double>(static_cast<int64_t>(part >> 9)) * 0x1p-55 * kTwoPi,
                x2 = x * x;
   const bool sine = (octant + 1) / 2 % 2 == 1;
-  // The factors of k = 2j + 1 for a sine, 2j for a cosine: selected, not branched on.
+  // Both series have the same form; the factors are selected, so that there is no branch.
   double series = 1;
   for (int j = 9; j >= 1; --j) {
     const double factor = sine ? 1.0 / (2 * j * (2 * j + 1)) : 1.0 / (2 * j * (2 * j - 1));

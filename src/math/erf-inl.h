@@ -39,7 +39,7 @@ HWY_INLINE V Erf(D d, V x) {
       Polynomial(d, u, 2.6152232e-01f, -2.8886166e-01f, 9.913935e-02f, 6.901529e-03f,
                  -1.2249067e-02f, 1.5321495e-03f, 7.7282626e-04f, -1.7824196e-04f, -2.2132459e-05f);
   const V square = hn::Mul(root, root);
-  // The limit keeps rounding errors above the join from falling below the values left of it.
+  // The clamp keeps rounding errors above the join from breaking monotonicity there.
   const V far = AtLeast(d, hn::NegMulAdd(square, square, hn::Set(d, 1.0f)), kErfAtJoin);
   return hn::CopySignToAbs(hn::IfThenElse(hn::Lt(a, hn::Set(d, kErfJoin)), near_zero, far), x);
 }
@@ -47,8 +47,9 @@ HWY_INLINE V Erf(D d, V x) {
 // Beyond this NormalCdf(-a) and a NormalCdf(-a) are 0.
 inline constexpr float kNormalEnd = 14.8f;
 
-// a and b with a / b = e^(a^2/2) NormalCdf(-a), relative error below 2^-27.1: b = K a q + p. K a
-// dominates for large a, so that the rounding errors of q (and of a q) cancel and those of p fade.
+// q and below with q / below = e^(a^2/2) NormalCdf(-a), relative error below 2^-27.1; below = K a q
+// + p. For large a the term K a q dominates, so that the rounding errors of q (and of a q) cancel
+// and those of p fade.
 template <class V>
 struct NormalRatio {
   V q, aq, below;
@@ -64,8 +65,8 @@ HWY_INLINE NormalRatio<V> NormalTailRatio(D d, V a) {
   return {.q = q, .aq = aq, .below = hn::MulAdd(aq, hn::Set(d, 2.5066f), p)};
 }
 
-// -a^2/2 as the sum of two floats. Without a fused multiply the upper 12 bits of a, whose square is
-// exact, and (a - top)(a + top).
+// -a^2/2 as the sum of two floats. Without fused multiply-add, the upper 12 bits of a (top) have an
+// exact square, and (a - top)(a + top) is the rest.
 template <class V>
 struct HalfSquare {
   V high, low;
@@ -114,14 +115,14 @@ template <class D, class V>
 HWY_INLINE V NormalCdf(D d, V x) {
   const V a = AtMost(d, hn::Abs(x), kNormalEnd);
   const NormalRatio<V> ratio = NormalTailRatio(d, a);
-  // The limit keeps rounding errors of the tail from passing the values on the center's side.
+  // The clamp keeps rounding errors of the tail from breaking monotonicity at the join.
   const V tail = AtMost(d, TimesNormalExp(d, a, hn::Div(ratio.q, ratio.below)), kTailAtJoin);
   const V far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, 1.0f), tail));
   return hn::IfThenElse(hn::Lt(a, hn::Set(d, kNormalJoin)), NormalCdfCenter(d, x), far);
 }
 
-// max(x, 0) - a NormalCdf(-a). The factor a enters before the scaling: a subnormal NormalCdf would
-// have lost bits.
+// max(x, 0) - a NormalCdf(-a). The factor a is applied before the scaling by a power of two,
+// because a subnormal NormalCdf would have lost bits.
 template <class D, class V>
 HWY_INLINE V Gelu(D d, V x) {
   const V a = AtMost(d, hn::Abs(x), kNormalEnd);
@@ -130,8 +131,8 @@ HWY_INLINE V Gelu(D d, V x) {
   return hn::Sub(hn::Max(x, hn::Zero(d)), product);
 }
 
-// NormalCdf(x) + x e^(-x^2/2) / sqrt(2 pi): for x < 0 it is t = e^(-a^2/2) (ratio - a / sqrt(2
-// pi)), one exponential for both terms, and 1 - t on the other side.
+// NormalCdf(x) + x e^(-x^2/2) / sqrt(2 pi). For x < 0 it is t = e^(-a^2/2) (ratio - a / sqrt(2
+// pi)), with one exponential for both terms; for x >= 0 it is 1 - t.
 template <class D, class V>
 HWY_INLINE V GeluSlope(D d, V x) {
   const V a = AtMost(d, hn::Abs(x), kNormalEnd);

@@ -76,7 +76,7 @@ HWY_INLINE V ExpInRange(D d, V x) {
   return ScaleByPowerOfTwo(d, y, reduced.biased);
 }
 
-// e^x for x <= 0 (and NaN), one clamp less than Exp.
+// e^x for x <= 0 (and NaN); it needs one clamp less than Exp.
 template <class D, class V>
 HWY_INLINE V ExpNonPositive(D d, V x) {
   return ExpInRange(d, AtLeast(d, x, -104.0f));
@@ -95,7 +95,8 @@ HWY_INLINE V Expm1(D d, V x) {
   const V scale = PowerOfTwo(d, reduced.biased);
   const V p = Expm1Reduced(d, reduced.remainder);
   const V half = hn::MulAdd(scale, p, hn::Sub(scale, hn::Set(d, 0.5f)));
-  // Halving would lose a bit of subnormal numbers, and the sum the sign of zero.
+  // For tiny x the result is x itself: halving would lose a bit of subnormal numbers, and the sum
+  // the sign of zero.
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-30f)), x, hn::Add(half, half));
 }
 

@@ -23,8 +23,8 @@ inline float half_to_float(uint16_t bits) {
   if (rest >= 0x7C00) {  // infinity, or NaN made quiet
     return std::bit_cast<float>(sign | 0x7F800000 | rest << 13 | (rest > 0x7C00 ? 0x400000u : 0u));
   }
-  // Shifting into place leaves an exponent that is 112 too small; the product mends it and makes
-  // subnormals normal on the way.
+  // The shift leaves an exponent that is 112 too small. The product corrects it and turns subnormal
+  // halves into normal floats.
   const float scaled = std::bit_cast<float>(rest << 13) * 0x1p112f;
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
 }

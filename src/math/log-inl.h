@@ -38,7 +38,7 @@ HWY_INLINE V LogOfParts(D d, V k, V f) {
   return hn::MulAdd(k, hn::Set(d, kLn2High), hn::Add(f, low));
 }
 
-// y where the argument is above the pole, -Inf at the pole, NaN below it.
+// Returns y where x is above the pole, -Inf at the pole, NaN below it.
 template <class D, class V>
 HWY_INLINE V WithPole(D d, V y, V x, float pole) {
   const V at = hn::Set(d, pole);
@@ -69,7 +69,8 @@ HWY_INLINE V Log1p(D d, V x) {
   const auto offset = hn::Sub(hn::BitCast(di, hn::Add(one, x)), hn::Set(di, kTwoThirdsBits));
   const auto exponent = hn::ShiftRight<23>(offset);
   const auto shift = hn::ShiftLeft<23>(exponent);
-  // At k = 128 the bits of 2^-k come out negative; there, as for all large k, 0 serves as well.
+  // At k = 128 the bits of 2^-k would be negative; they are clamped to 0, since 2^-k does not count
+  // beside the other term for large k.
   const V inverse = hn::BitCast(d, hn::Max(hn::Sub(hn::BitCast(di, one), shift), hn::Zero(di)));
   const V scaled = hn::BitCast(d, hn::Sub(hn::BitCast(di, x), shift));
   const V f = hn::Add(scaled, hn::Sub(inverse, one));

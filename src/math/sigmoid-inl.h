@@ -36,7 +36,8 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::Div(unit, hn::Add(sum, hn::MulAdd(scale, p, lost)));
 }
 
-// ln(1 + e) for 0 <= e <= 1: the general Log1p reduces to two cases and has no special values.
+// ln(1 + e) for 0 <= e <= 1. In this range Log1p has only two cases, k = 0 and k = 1, and no
+// special values.
 template <class D, class V>
 HWY_INLINE V Log1pOfUnit(D d, V e) {
   const auto upper = hn::Gt(e, hn::Set(d, 1.0f / 3.0f));
@@ -57,7 +58,8 @@ HWY_INLINE V LogSigmoid(D d, V x) {
   return hn::Sub(hn::Min(x, hn::Zero(d)), Log1pOfUnit(d, e));
 }
 
-// Tanh changes from the polynomial to the exponential here; the latter's cancellation is one bit.
+// Below this Tanh uses the polynomial, above it the exponential, whose subtraction then cancels at
+// most one bit.
 inline constexpr float kTanhJoin = 0.55f;
 
 template <class D, class V>

@@ -1,5 +1,5 @@
-// What the float functions of this folder share: polynomials, a clamp that lets NaN through, and
-// the split of ln 2. Everything works on whole vectors, without branches and without tables.
+// Shared by the float functions of this folder: polynomials, clamps that pass NaN through, and ln 2
+// split in two. Everything works on whole vectors, without branches and without tables.
 //
 // Error bounds of the functions are in docs/numerics.md; "ulp" there and in the comments of this
 // folder is the distance between neighbouring floats at the exact result.
@@ -35,8 +35,8 @@ HWY_INLINE V Polynomial(D d, V x, float c0, Floats... rest) {
   return hn::MulAdd(Polynomial(d, x, rest...), x, hn::Set(d, c0));
 }
 
-// The x86 instructions return their second operand when one is NaN; elsewhere (and in the
-// emulation) a NaN may be dropped in favour of the limit, which would hide bad data.
+// The x86 instructions return their second operand when one operand is NaN. Elsewhere, and in
+// Highway's emulation, min and max may return the limit instead, which would hide bad data.
 inline constexpr bool kMinMaxReturnsSecond =
     HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR;
 

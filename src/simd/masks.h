@@ -1,6 +1,7 @@
-// OPENBNNS_MASKS_ARE_SAFE: whether masked loads and stores of 32-bit lanes leave the memory of the
-// other lanes alone, in the kernels of the target at hand. Highway says so for fewer targets (its
-// answer covers 8-bit lanes), and for the scalar one, whose masked load reads before it chooses.
+// OPENBNNS_MASKS_ARE_SAFE: whether masked loads and stores of 32-bit lanes leave the memory of
+// masked-out lanes alone on the current target. Highway's own HWY_MEM_OPS_MIGHT_FAULT does not fit:
+// it is too strict for AVX2, because it covers 8-bit lanes as well, and too lax for the scalar
+// target, whose masked load reads the element before it applies the mask.
 #pragma once
 
 #include "hwy/highway.h"

@@ -1,4 +1,4 @@
-// Keeps values in registers where compilers would give them up too early.
+// A barrier that keeps accumulators of unrolled loops in their registers.
 
 #if defined(OPENBNNS_SIMD_REGISTER_BARRIER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_SIMD_REGISTER_BARRIER_INL_H_
@@ -13,10 +13,11 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 
-// A factor is used until here, and nothing is moved across. Else a sum takes the register of a
-// factor at its last use, and in an unrolled loop the sums wander between registers and end on the
-// stack. A step of twelve products has 20 instructions with 16 registers, and every other one
-// counts where another thread of the core takes half of the slots.
+// Keeps the factor v alive in a register up to this point. Without it the compiler lets an
+// accumulator take over the register of a factor at its last use; in an unrolled loop the
+// accumulators then move from register to register and are spilled to the stack. A step of twelve
+// products takes 20 instructions and 16 registers, and every further instruction counts where a
+// second hardware thread takes half of the issue slots.
 template <class Vector>
 HWY_INLINE void KeepInRegister(Vector v) {
 #if HWY_ARCH_X86 && !HWY_COMPILER_MSVC

@@ -1,6 +1,6 @@
-// Loops of a vector function over a row of floats. The last, incomplete vector goes through a
-// buffer on the stack: nothing outside the row is read or written, and every element is computed by
-// the same instructions whatever its position.
+// Applies a vector function to a row of floats. The tail of the row goes through a buffer on the
+// stack, so that nothing outside the row is read or written, and every element is computed by the
+// same instructions whatever its position.
 
 #if defined(OPENBNNS_SIMD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_SIMD_ROWS_INL_H_
@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 
-// y[i] = f(x[i]). Two vectors at a time: functions that wait for memory then spend less on the
-// loop, others hide the latency of one in the other.
+// y[i] = f(x[i]), two vectors at a time: this halves the loop overhead of functions that wait for
+// memory and overlaps the latencies of the others.
 template <class F>
 HWY_INLINE void MapRow(const float* x, float* y, size_t n, const F& f) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -37,8 +37,9 @@ HWY_INLINE void MapRow(const float* x, float* y, size_t n, const F& f) {
   std::memcpy(y + i, tail, (n - i) * sizeof(float));
 }
 
-// z[i] = f(x[i], y[i]). Four vectors of a tensor at a time: where tensors lie a multiple of 4 KB
-// apart, some processors let a line of one evict that of another, which then costs less.
+// z[i] = f(x[i], y[i]), four vectors of each tensor at a time: where tensors lie a multiple of 4 KB
+// apart, some processors let a cache line of one evict that of another, and longer turns reduce the
+// cost.
 template <class F>
 HWY_INLINE void MapRow(const float* x, const float* y, float* z, size_t n, const F& f) {
   namespace hn = hwy::HWY_NAMESPACE;

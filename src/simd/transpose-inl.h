@@ -1,4 +1,4 @@
-// Blocks of 4 x 4 values transposed in registers.
+// Transposition of 4 x 4 blocks in registers.
 
 #if defined(OPENBNNS_SIMD_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_SIMD_TRANSPOSE_INL_H_
