@@ -1,8 +1,9 @@
-// Products that are not packed, with rows of B contiguous along N, see GemmDirect.
-//   axpy: rows of B times single values of A; one pass over B for each pair of rows of C, for few
-//         rows, or for few products a sum (K).
-// Chains of kGemmShortChain products are joined pairwise, so are up to eight passes; these groups
-// are joined with a compensated sum. The rows of a pass are not neighbours, see AxpyPasses.
+// Products of unpacked operands, with rows of B contiguous along N, see GemmDirect.
+//   axpy: rows of B times single values of A; one pass over B for each pair of rows of C. It serves
+//         products with few rows, or with a small K.
+// Chains of kGemmShortChain products are joined pairwise, and so are up to eight passes; these
+// groups of passes are joined with a compensated sum. The rows of B that a pass reads are not
+// adjacent, see AxpyRows.
 
 #if defined(OPENBNNS_OPS_GEMM_AXPY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_GEMM_AXPY_INL_H_
@@ -23,7 +24,7 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace gemm {
 
-// K = 1: one pass over C, row by row.
+// K = 1: an outer product, one pass over C, row by row.
 HWY_INLINE void OuterRow(const float* HWY_RESTRICT b, float factor, const GemmTarget& c, size_t m,
                          size_t n0, size_t n1) {
   const D d;
@@ -33,7 +34,7 @@ HWY_INLINE void OuterRow(const float* HWY_RESTRICT b, float factor, const GemmTa
   float* to = c.data + m * c.row;
   size_t n = n0;
   if (plain) {
-    // Four at a time: a loop of one vector is at the mercy of where it lies in the code.
+    // Four vectors at a time: the speed of a one-vector loop depends on its alignment in the code.
     const size_t lanes = hn::Lanes(d);
     for (; n + 4 * lanes <= n1; n += 4 * lanes) {
       HWY_UNROLL(4)
@@ -48,14 +49,15 @@ HWY_INLINE void OuterRow(const float* HWY_RESTRICT b, float factor, const GemmTa
   for (; n < n1; ++n) PutOne(c, m, n, factor * b[n]);
 }
 
-// Columns of C that are summed together: long pieces of the rows of B are read, and the sums that
-// most passes touch stay in the first-level cache.
+// Columns of C that are summed together: enough to read long pieces of the rows of B, few enough
+// that the partial sums most passes touch stay in the first-level cache.
 constexpr size_t kAxpyColumns = 4096;
 
-// Products of a pass over B. More cost fewer passes over the sums, but read more rows at once.
+// Products per pass over B. More of them mean fewer passes over the partial sums, but more rows
+// that are read at once.
 constexpr size_t kAxpyTerms = 2 * kGemmShortChain;
 
-// Products [k, k + steps) one after the other.
+// Sums products [k, k + steps) one after the other.
 template <size_t kM, size_t kN>
 HWY_INLINE void AxpyChain(const GemmDirect& p, const float* a, const float* b, size_t b_row,
                           size_t k, size_t steps, V (&sums)[kM * kN]) {
@@ -77,7 +79,7 @@ HWY_INLINE void AxpyChain(const GemmDirect& p, const float* a, const float* b, s
   }
 }
 
-// kSteps products as a tree over chains.
+// Sums kSteps products as a tree of chains.
 template <size_t kM, size_t kN, size_t kSteps>
 HWY_INLINE void AxpyTree(const GemmDirect& p, const float* a, const float* b, size_t b_row,
                          size_t k, V (&sums)[kM * kN]) {
@@ -92,7 +94,7 @@ HWY_INLINE void AxpyTree(const GemmDirect& p, const float* a, const float* b, si
   }
 }
 
-// Any number of products up to kAxpyTerms.
+// Sums any number of products up to kAxpyTerms.
 template <size_t kM, size_t kN>
 HWY_INLINE void AxpyPart(const GemmDirect& p, const float* a, const float* b, size_t b_row,
                          size_t steps, V (&sums)[kM * kN]) {
@@ -115,21 +117,22 @@ HWY_INLINE void AxpyChains(const GemmDirect& p, const float* a, const float* b, 
   }
 }
 
-// Sums of the passes before: partial sums of 1, 2 and 4 passes as in SumTree, and of all groups of
-// eight, hi and lo.
+// Partial sums of earlier passes: of the last 1, 2 and 4 passes as in SumTree, and of all complete
+// groups of eight passes as hi and lo.
 constexpr size_t kAxpyLevels = 3;
 template <size_t kM>
 struct AxpySums {
   static constexpr size_t kColumns = kAxpyColumns / kM;
-  // At the same place in a page, their lines would compete for a set of the first-level cache.
+  // The padding avoids equal offsets in a page, where the rows would compete for the same sets of
+  // the first-level cache.
   static constexpr size_t kRow = kColumns + 160;
   HWY_ALIGN float level[kAxpyLevels][kM][kRow];
   HWY_ALIGN float hi[kM][kRow];
   HWY_ALIGN float lo[kM][kRow];
 };
 
-// The first row of products of a pass and how many there are; a_k and b_row of GemmDirect are the
-// distances to the next ones here.
+// One pass: where its products begin and how many there are. For a pass, a_k and b_row of
+// GemmDirect are the distances between its products, which are not adjacent.
 struct AxpyStep {
   size_t m, n0;
   const float *a, *b;
@@ -150,8 +153,8 @@ HWY_INLINE void AxpyEach(Function f) {
   }
 }
 
-// Adds what the passes before left, or leaves the sums to those that follow. `leaves` is that of
-// the step; where it is known to the compiler, so are the levels.
+// Joins the sums of this pass with those of earlier passes, or stores them for later ones. `leaves`
+// is that of the step; where it is a constant, the compiler knows which levels are joined.
 template <size_t kM, size_t kN>
 HWY_INLINE void AxpyJoin(AxpySums<kM>& store, size_t at, const AxpyStep& s, size_t leaves,
                          V (&sums)[kM * kN]) {
@@ -201,8 +204,8 @@ HWY_INLINE void AxpyColumns(const GemmDirect& p, const GemmTarget& c, const Axpy
   AxpyPut<kM, kN>(c, s, n, store, sums);
 }
 
-// A whole pass of one row with its factors in registers: B is all that is loaded, two cache lines
-// of a row at once. Returns the end of the columns done.
+// A whole pass for one row, with its factors in registers: only B is loaded, two cache lines of
+// each row at a time. Returns the end of the columns that were done.
 template <bool kLast, size_t kLeaves>
 HWY_INLINE size_t AxpyPass(const GemmDirect& p, const GemmTarget& c, const AxpyStep& given,
                            size_t n1, AxpySums<1>& store) {
@@ -238,7 +241,7 @@ HWY_INLINE size_t AxpyPass(const GemmDirect& p, const GemmTarget& c, const AxpyS
   return n;
 }
 
-// The levels that are joined follow from the ones at the end of `leaves`.
+// The trailing ones of `leaves` determine which levels are joined.
 HWY_INLINE size_t AxpyFullPass(const GemmDirect& p, const GemmTarget& c, const AxpyStep& s,
                                size_t n1, AxpySums<1>& store) {
   const size_t leaves = s.leaves();
@@ -249,8 +252,8 @@ HWY_INLINE size_t AxpyFullPass(const GemmDirect& p, const GemmTarget& c, const A
   return AxpyPass<false, 7>(p, c, s, n1, store);
 }
 
-// Fewer columns than a vector: those of B through a buffer filled up with zeros, those of C through
-// another.
+// Fewer columns than a vector has lanes: B is copied to a buffer padded with zeros, and the results
+// reach C through the same buffer.
 template <size_t kM>
 HWY_INLINE void AxpyTail(const GemmDirect& p, const GemmTarget& c, const AxpyStep& s, size_t n,
                          size_t columns, AxpySums<kM>& store) {
@@ -268,7 +271,7 @@ HWY_INLINE void AxpyTail(const GemmDirect& p, const GemmTarget& c, const AxpySte
   }
 }
 
-// All columns of a pass.
+// Processes all columns of a pass.
 template <size_t kM>
 HWY_INLINE void AxpyColumnsOf(const GemmDirect& p, const GemmTarget& c, const AxpyStep& s,
                               size_t n1, AxpySums<kM>& store) {
@@ -282,9 +285,9 @@ HWY_INLINE void AxpyColumnsOf(const GemmDirect& p, const GemmTarget& c, const Ax
   if (n < n1) AxpyTail<kM>(p, c, s, n, n1 - n, store);
 }
 
-// B is read in blocks of rows. A pass takes rows at equal distances from all of the block, the next
-// one those behind them: each of the places that are read goes on where it ended, which is up to a
-// tenth faster than rows side by side.
+// B is read in blocks of rows. A pass takes kAxpyTerms rows at equal distances from the block, the
+// next pass the rows behind each of them. So every one of these read streams continues where it
+// ended, which is up to a tenth faster than reading adjacent rows.
 constexpr size_t kAxpyApart = 16;
 template <size_t kM>
 HWY_INLINE void AxpyRows(const GemmDirect& p, const GemmTarget& c, size_t m, size_t n0, size_t n1) {

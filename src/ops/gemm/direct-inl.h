@@ -1,5 +1,5 @@
-// Products that are not packed, see GemmDirect; axpy-inl.h has the other form of them.
-//   dot: rows of A times rows of B, both contiguous along K; a lane of each vector is a chain.
+// Products of unpacked operands, see GemmDirect; axpy-inl.h has their other form.
+//   dot: rows of A times rows of B, both contiguous along K; each lane sums a chain of its own.
 // Chains of kGemmShortChain products are joined pairwise.
 
 #if defined(OPENBNNS_OPS_GEMM_DIRECT_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -28,7 +28,7 @@ HWY_INLINE void PutOne(const GemmTarget& c, size_t m, size_t n, float sum) {
   value = c.accumulate ? c.beta * value + sum : sum;
 }
 
-// `d` is the tag of the vector: whole ones, or the four sums of a dot tile.
+// `d` is the tag of the vector: a whole one, or the four sums of a dot tile.
 template <class Tag, class Vector>
 HWY_INLINE void PutVector(Tag d, const GemmTarget& c, size_t m, size_t n, Vector sum) {
   float* to = c.data + m * c.row + n;
@@ -44,7 +44,7 @@ HWY_INLINE void PutVector(Tag d, const GemmTarget& c, size_t m, size_t n, Vector
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// The sum of the blocks of four lanes.
+// Adds up the 128-bit blocks of a vector.
 template <class Tag, class Vector>
 HWY_INLINE hn::Vec<hn::Full128<float>> SumBlocks(Tag, Vector v) {
   if constexpr (hn::MaxLanes(Tag()) == 4) {
@@ -55,7 +55,7 @@ HWY_INLINE hn::Vec<hn::Full128<float>> SumBlocks(Tag, Vector v) {
   }
 }
 
-// The four sums of lanes, with six shuffles instead of four times three.
+// The horizontal sums of four vectors, with six shuffles instead of four times three.
 HWY_INLINE hn::Vec<hn::Full128<float>> SumFour(V a, V b, V c, V e) {
   const D d;
   const hn::Repartition<double, D> pairs;
@@ -63,14 +63,15 @@ HWY_INLINE hn::Vec<hn::Full128<float>> SumFour(V a, V b, V c, V e) {
     return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, x, y), hn::InterleaveUpper(d, x, y)));
   };
   const auto ab = fold(a, b), ce = fold(c, e);
-  // Each block of four lanes adds up to {a, b, c, e}.
+  // In each 128-bit block the lanes are partial sums of a, b, c and e.
   const V blocks = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)),
                            hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)));
   return SumBlocks(d, blocks);
 }
 #endif
 
-// One vector of each of kM rows of A and kN rows of B; kFirst: the sums begin with it.
+// Multiplies one vector of each of kM rows of A with one of each of kN rows of B. kFirst: the sums
+// begin with these products.
 template <size_t kM, size_t kN, bool kFirst = false>
 HWY_INLINE void DotStep(const GemmDirect& p, const float* a, const float* b, size_t i,
                         V (&sums)[kM * kN]) {
@@ -89,7 +90,7 @@ HWY_INLINE void DotStep(const GemmDirect& p, const float* a, const float* b, siz
   }
 }
 
-// kU chains for each sum, side by side along K.
+// A leaf of the tree: kU chains for each sum, side by side along K.
 template <size_t kM, size_t kN, size_t kU>
 HWY_INLINE void DotLeaf(const GemmDirect& p, const float* a, const float* b, size_t i,
                         V (&total)[kM * kN]) {
@@ -109,7 +110,7 @@ HWY_INLINE void DotLeaf(const GemmDirect& p, const float* a, const float* b, siz
   }
 }
 
-// The last leaf, up to K.
+// The last leaf, which ends with the last whole vector of K.
 template <size_t kM, size_t kN, size_t kU>
 HWY_INLINE size_t DotLastLeaf(const GemmDirect& p, const float* a, const float* b, size_t i,
                               V (&total)[kM * kN]) {
@@ -128,7 +129,7 @@ HWY_INLINE size_t DotLastLeaf(const GemmDirect& p, const float* a, const float* 
   return i;
 }
 
-// kLeaves leaves as a tree.
+// Sums kLeaves leaves as a tree.
 template <size_t kM, size_t kN, size_t kU, size_t kLeaves>
 HWY_INLINE void DotTree(const GemmDirect& p, const float* a, const float* b, size_t i,
                         V (&total)[kM * kN]) {
@@ -144,8 +145,8 @@ HWY_INLINE void DotTree(const GemmDirect& p, const float* a, const float* b, siz
   }
 }
 
-// The whole vectors of K; kU chains for each sum hide the latency of the FMA. Returns their end.
-// Leaves are joined in groups first, where they fit in registers.
+// Sums over the whole vectors of K and returns their end. kU chains for each sum hide the latency
+// of the FMA. Where registers allow it, leaves are joined in groups first.
 template <size_t kM, size_t kN, size_t kU>
 HWY_INLINE size_t DotVectors(const GemmDirect& p, const float* a, const float* b,
                              V (&total)[kM * kN]) {
@@ -168,7 +169,7 @@ HWY_INLINE size_t DotVectors(const GemmDirect& p, const float* a, const float* b
   return i;
 }
 
-// What is behind the whole vectors of K, from i on.
+// Sums the products behind the whole vectors of K, from i on.
 HWY_INLINE float DotTail(const float* a, const float* b, size_t i, size_t k) {
   float sum = 0;
   for (; i < k; ++i) sum += a[i] * b[i];
@@ -176,7 +177,7 @@ HWY_INLINE float DotTail(const float* a, const float* b, size_t i, size_t k) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// The four results of a row of A, from the sums of its vectors.
+// The four results of a row of A, from the accumulators of its vectors.
 HWY_INLINE hn::Vec<hn::Full128<float>> DotFour(const GemmDirect& p, const float* a, const float* b,
                                                size_t i, const V* total) {
   const auto sum = SumFour(total[0], total[1], total[2], total[3]);
@@ -215,9 +216,9 @@ HWY_INLINE void DotRows(const GemmDirect& p, const GemmTarget& c, size_t m, size
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// One row of A times long rows of B: a matter of reading B. Each of the four places that are read
-// goes on where it ended, because the rows of a tile lie kApart apart: 5 to 10 % faster than rows
-// side by side. Returns the end of the columns done.
+// One row of A times long rows of B, which is bound by reading B. The four rows of a tile are
+// `apart` rows apart, so that each of the four read streams continues where it ended: 5 to 10 %
+// faster than adjacent rows. Returns the end of the columns that were done.
 HWY_INLINE size_t DotLongRows(const GemmDirect& p, const GemmTarget& c, size_t m, size_t n0,
                               size_t n1) {
   constexpr size_t kLong = 256, kApart = 16;
@@ -246,7 +247,7 @@ HWY_INLINE size_t DotLongRows(const GemmDirect& p, const GemmTarget& c, size_t m
 
 HWY_INLINE void Dot(const GemmDirect& given, const GemmTarget& target, size_t m0, size_t m1,
                     size_t n0, size_t n1) {
-  // Copies, which stores to C cannot change: their fields stay in registers.
+  // Local copies cannot be changed by stores to C, so that their fields stay in registers.
   const GemmDirect p = given;
   const GemmTarget c = target;
   size_t m = m0;
@@ -260,8 +261,8 @@ HWY_INLINE void Dot(const GemmDirect& given, const GemmTarget& target, size_t m0
   }
 }
 
-// Sums of the columns of one vector in double: there is nothing to gain from float here, the
-// additions wait for memory.
+// Column sums of one vector, in double: float would gain nothing, since the additions wait for
+// memory.
 HWY_INLINE V VectorOfSums(const float* a, size_t row, size_t m) {
   const D d;
 #if HWY_TARGET == HWY_SCALAR

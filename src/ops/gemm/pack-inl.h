@@ -1,4 +1,5 @@
-// Panels from plain matrices: panel[k * width + line], zeros behind the last line.
+// Packs plain matrices into panels: panel[k * width + line], padded with zeros behind the last
+// line.
 
 #if defined(OPENBNNS_OPS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_GEMM_PACK_INL_H_
@@ -19,15 +20,15 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace gemm {
 
-// Whole panels copy a number of values known to the compiler: two or three vectors instead of a
-// call.
+// Whole panels copy a number of values that the compiler knows: two or three vector moves instead
+// of a call of memcpy.
 template <size_t kWidth>
 HWY_INLINE void CopyLines(const float* source, size_t stride, size_t depth, float* panel) {
   for (size_t k = 0; k < depth; ++k)
     std::memcpy(panel + k * kWidth, source + k * stride, kWidth * sizeof(float));
 }
 
-// Lines next to each other: source[k * stride + line].
+// Lines are adjacent: source[k * stride + line].
 HWY_INLINE void PackAcross(const float* source, size_t stride, size_t count, size_t depth,
                            size_t width, float* panel) {
   if (count == kColumns && width == kColumns) {
@@ -43,8 +44,9 @@ HWY_INLINE void PackAcross(const float* source, size_t stride, size_t count, siz
   }
 }
 
-// Rows of B may lie a page apart: the longer the piece read of each, the better, and no hardware
-// fetches it in advance.
+// Packs kGemmPackPanels panels at once, so that a longer piece of each row of B is read. Rows may
+// lie a page apart, where the hardware prefetcher does not help; they are prefetched kAhead rows
+// early.
 HWY_INLINE void PackWide(const float* HWY_RESTRICT source, size_t stride, size_t depth,
                          size_t panel_step, float* HWY_RESTRICT panels) {
   constexpr size_t kAhead = 8;
@@ -67,7 +69,7 @@ HWY_INLINE void PackLine(const float* line, size_t depth, size_t width, float* t
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Four lines at once.
+// Transposes four lines at once.
 HWY_INLINE void PackFour(const float* source, size_t stride, size_t depth, size_t width,
                          float* to) {
   size_t k = 0;
@@ -85,7 +87,7 @@ HWY_INLINE void PackTwo(const float* source, size_t stride, size_t depth, size_t
 }
 #endif
 
-// Lines contiguous along K: source[line * stride + k].
+// Lines are contiguous along K: source[line * stride + k].
 HWY_INLINE void PackAlong(const float* source, size_t stride, size_t count, size_t depth,
                           size_t width, float* panel) {
   size_t line = 0;

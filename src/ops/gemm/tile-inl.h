@@ -1,6 +1,6 @@
 // Rows of A times a panel of B in registers: kM rows x kN vectors of C.
 //   P[m][n] = sum over k of A(m, k) b[k * b_step + n],  C = alpha P + beta C + bias
-// Chains of products are joined pairwise, blocks of depth with a compensated sum.
+// Chains of kGemmChain products are joined pairwise, blocks of depth with a compensated sum.
 
 #if defined(OPENBNNS_OPS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_GEMM_TILE_INL_H_
@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace gemm {
 
-// As many sums as the registers hold beside two vectors of B and one value of A.
+// The accumulators fill the registers that two vectors of B and one value of A leave free.
 #if HWY_TARGET == HWY_SCALAR
 constexpr size_t kRows = 4;
 #elif HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
@@ -37,24 +37,26 @@ constexpr size_t kColumns = kVectors * hn::MaxLanes(D());
 constexpr size_t kLevels = 6;
 static_assert(kGemmDepth / kGemmChain < 1 << kLevels);
 
-// How the operands of a tile lie: both in panels; A in a panel, B with steps any distance apart;
-// rows of A, whose steps are neighbours, and B with steps any distance apart.
-enum class Place { kPanels, kAnyB, kRowsAnyB };
+// How the operands of a tile are laid out: both in panels; A in a panel and B with any distance
+// between steps of depth; rows of A, contiguous along depth, and B with any distance.
+enum class OperandLayout { kPanels, kAnyB, kRowsAnyB };
 
-// Where the operands of a step of depth lie.
-template <Place kPlace>
+// Addresses of the operands of one step of depth.
+template <OperandLayout kLayout>
 struct Source {
   const float* a;
   const float* b;
   size_t a_row, b_step;
 
   HWY_INLINE Source At(size_t k) const {
-    return {.a = a + (kPlace == Place::kRowsAnyB ? k : k * kRows),
-            .b = b + k * (kPlace == Place::kPanels ? kColumns : b_step),
+    return {.a = a + (kLayout == OperandLayout::kRowsAnyB ? k : k * kRows),
+            .b = b + k * (kLayout == OperandLayout::kPanels ? kColumns : b_step),
             .a_row = a_row,
             .b_step = b_step};
   }
-  HWY_INLINE float Left(size_t x) const { return a[kPlace == Place::kRowsAnyB ? x * a_row : x]; }
+  HWY_INLINE float Left(size_t x) const {
+    return a[kLayout == OperandLayout::kRowsAnyB ? x * a_row : x];
+  }
 };
 
 template <size_t kCount>
@@ -63,10 +65,11 @@ HWY_INLINE void Zeros(V (&sums)[kCount]) {
   for (size_t i = 0; i < kCount; ++i) sums[i] = hn::Zero(D());
 }
 
-// Products of one step added to the sums. What follows does not move into the step: loads that come
-// early cost registers that hold sums. kBegin: sums are stored in `last` and begin anew.
-template <size_t kM, size_t kN, bool kBegin = false, Place kPlace>
-HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN], float* last = nullptr) {
+// Adds the products of one step to the sums. The register barriers keep the loads of the next step
+// from being hoisted into this one, where they would spill accumulators. kBegin: the old sums are
+// stored in `last`, and new ones begin with this step.
+template <size_t kM, size_t kN, bool kBegin = false, OperandLayout kLayout>
+HWY_INLINE void Step(const Source<kLayout>& at, V (&sums)[kM * kN], float* last = nullptr) {
   const D d;
   V row[kN];
   HWY_UNROLL(2)
@@ -86,37 +89,38 @@ HWY_INLINE void Step(const Source<kPlace>& at, V (&sums)[kM * kN], float* last =
   for (size_t y = 0; y < kN; ++y) KeepInRegister(row[y]);
 }
 
-// Steps of a round in the loops over depth: a processor that shares its core with another program
-// has few slots for what is not a product. Tiles at the edges have little to do.
+// Unroll factor of the loops over depth: where a second hardware thread shares the core, issue
+// slots for anything but products are scarce. Small tiles at the edges are not unrolled.
 template <size_t kM, size_t kN>
 constexpr size_t kRound = kN == kVectors && 2 * kM > kRows ? 4 : 1;
 
-// The steps of a round from kFirst on.
-template <size_t kM, size_t kN, size_t kFirst, Place kPlace>
-HWY_INLINE void Round(const Source<kPlace>& at, V (&sums)[kM * kN]) {
+// Performs the steps of one round from step kFirst on.
+template <size_t kM, size_t kN, size_t kFirst, OperandLayout kLayout>
+HWY_INLINE void Round(const Source<kLayout>& at, V (&sums)[kM * kN]) {
   HWY_UNROLL(4)
   for (size_t k = kFirst; k < kRound<kM, kN>; ++k) Step<kM, kN>(at.At(k), sums);
 }
 
-template <size_t kM, size_t kN, Place kPlace>
-HWY_INLINE void Steps(Source<kPlace> at, size_t n, V (&sums)[kM * kN]) {
+template <size_t kM, size_t kN, OperandLayout kLayout>
+HWY_INLINE void Steps(Source<kLayout> at, size_t n, V (&sums)[kM * kN]) {
   for (; n >= kRound<kM, kN>; n -= kRound<kM, kN>, at = at.At(kRound<kM, kN>))
     Round<kM, kN, 0>(at, sums);
   for (; n != 0; --n, at = at.At(1)) Step<kM, kN>(at, sums);
 }
 
-// The sums of all chains.
-template <size_t kM, size_t kN, Place kPlace>
-HWY_INLINE void Product(Source<kPlace> at, size_t depth, V (&sums)[kM * kN]) {
+// Computes the sums over the whole depth, chain by chain.
+template <size_t kM, size_t kN, OperandLayout kLayout>
+HWY_INLINE void Product(Source<kLayout> at, size_t depth, V (&sums)[kM * kN]) {
   SumTree<kM * kN, kLevels> tree;
-  // What is left over comes first.
+  // The first chain takes the remainder, so that all others have kGemmChain steps.
   size_t n = (depth - 1) % kGemmChain + 1;
   Zeros(sums);
   Steps<kM, kN>(at, n, sums);
   for (size_t k = n; k < depth; k += kGemmChain) {
     at = at.At(n);
     n = kGemmChain;
-    // Whole rounds: steps between them would find the sums in other registers.
+    // A chain is made of whole rounds: after single steps the compiler would hold the accumulators
+    // in other registers and insert moves.
     Step<kM, kN, true>(at, sums, tree.Carry(sums));
     Round<kM, kN, 1>(at, sums);
     Steps<kM, kN>(at.At(kRound<kM, kN>), kGemmChain - kRound<kM, kN>, sums);
@@ -124,7 +128,8 @@ HWY_INLINE void Product(Source<kPlace> at, size_t depth, V (&sums)[kM * kN]) {
   tree.Finish(sums);
 }
 
-// Joins a tile with the blocks of depth before it: in `values`, or in sum_out if more follow.
+// Adds a tile to the sums of the blocks of depth before it. The result goes to `values`, or to
+// sum_out if more blocks follow.
 HWY_NOINLINE void Join(size_t rows, const float* sum_in, float* sum_out,
                        float* HWY_RESTRICT values) {
   const D d;
@@ -146,7 +151,7 @@ HWY_NOINLINE void Join(size_t rows, const float* sum_in, float* sum_out,
   }
 }
 
-// The tile, kColumns apart, to C. Behind the last column C is not touched.
+// Stores a tile, whose rows are kColumns apart, to C. Nothing behind the last column is written.
 HWY_NOINLINE void PutValues(const GemmTarget& c, size_t rows, size_t columns,
                             const float* HWY_RESTRICT values) {
   const D d;
@@ -182,8 +187,9 @@ HWY_INLINE void StoreTile(const V (&sums)[kM * kN], float* to, size_t row) {
   }
 }
 
-// Where the tiles of a job go. What is not needed in the loop over depth stays in memory: the
-// compiler would keep alpha and beta in registers that sums need.
+// Stores the tiles of a job. Fields that the loop over depth does not need are read through the
+// reference to the job: the compiler would keep alpha and beta in registers that the accumulators
+// need.
 template <size_t kM, size_t kN>
 class Tiles {
  public:
@@ -194,9 +200,9 @@ class Tiles {
         direct_(!joined_ && job.columns == kN * hn::Lanes(D()) && job.c.alpha == 1 &&
                 !job.c.accumulate && job.c.column_bias == nullptr && job.c.row_bias == nullptr) {}
 
-  // Fetches the lines of C that the tile will write: stores that wait for them would keep those of
-  // the next tile waiting, too.
-  HWY_INLINE void Fetch() const {
+  // Prefetches the lines of C that the tile will write: stores that miss the cache would delay the
+  // stores of the next tile, too.
+  HWY_INLINE void Prefetch() const {
     if (job_.sum_out != nullptr) return;
     for (size_t x = 0; x < kM; ++x) __builtin_prefetch(c_.data + x * c_.row, 1);
   }
@@ -211,7 +217,7 @@ class Tiles {
     }
   }
 
-  // On to the next tile.
+  // Moves on to the next tile, which is below this one.
   HWY_INLINE void GoDown() {
     c_.data += kM * c_.row;
     ++tile_;
@@ -236,13 +242,13 @@ class Tiles {
   const bool joined_, direct_;
 };
 
-template <size_t kM, size_t kN, Place kPlace>
+template <size_t kM, size_t kN, OperandLayout kLayout>
 void TilesOf(const GemmTileJob& job) {
   Tiles<kM, kN> tiles(job);
-  Source<kPlace> at = {.a = job.a, .b = job.b, .a_row = job.a_row, .b_step = job.b_step};
+  Source<kLayout> at = {.a = job.a, .b = job.b, .a_row = job.a_row, .b_step = job.b_step};
   V sums[kM * kN];
   for (size_t i = 0; i < job.panels; ++i) {
-    tiles.Fetch();
+    tiles.Prefetch();
     Product<kM, kN>(at, job.depth, sums);
     tiles.Put(sums);
     at.a += job.a_next;
@@ -252,19 +258,19 @@ void TilesOf(const GemmTileJob& job) {
 
 using TileFunction = void (*)(const GemmTileJob&);
 
-// Tiles of few rows or one vector have code of their own: they do not compute the zeros.
-template <Place kPlace, size_t... kM>
+// Tiles with fewer rows or one vector have their own instances, which do not compute the padding.
+template <OperandLayout kLayout, size_t... kM>
 void TilesWith(std::index_sequence<kM...>, const GemmTileJob& job) {
-  static constexpr TileFunction kTable[2][kRows] = {{TilesOf<kM + 1, kVectors, kPlace>...},
-                                                    {TilesOf<kM + 1, 1, kPlace>...}};
+  static constexpr TileFunction kTable[2][kRows] = {{TilesOf<kM + 1, kVectors, kLayout>...},
+                                                    {TilesOf<kM + 1, 1, kLayout>...}};
   kTable[job.columns <= hn::Lanes(D())][job.rows - 1](job);
 }
 
 HWY_INLINE void Tile(const GemmTileJob& job) {
   constexpr auto kAll = std::make_index_sequence<kRows>();
-  if (job.a_row != 0) return TilesWith<Place::kRowsAnyB>(kAll, job);
-  if (job.b_step != kColumns) return TilesWith<Place::kAnyB>(kAll, job);
-  TilesWith<Place::kPanels>(kAll, job);
+  if (job.a_row != 0) return TilesWith<OperandLayout::kRowsAnyB>(kAll, job);
+  if (job.b_step != kColumns) return TilesWith<OperandLayout::kAnyB>(kAll, job);
+  TilesWith<OperandLayout::kPanels>(kAll, job);
 }
 
 }  // namespace gemm

@@ -1,5 +1,6 @@
-// Sums of vectors that stay exact on equal terms and small in error on others: SumTree joins leaves
-// pairwise, as the carries of a binary counter; TwoSum keeps what a rounded addition loses.
+// Sums of vectors that are exact on equal terms and have small errors on others. SumTree joins
+// leaves pairwise, like the carries of a binary counter; TwoSum recovers the rounding error of an
+// addition.
 
 #if defined(OPENBNNS_OPS_GEMM_TREE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_GEMM_TREE_INL_H_
@@ -19,12 +20,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// kCount sums side by side, up to 2^kLevels leaves of each.
+// kCount sums side by side, each of up to 2^kLevels leaves.
 template <size_t kCount, size_t kLevels>
 class SumTree {
  public:
-  // One leaf of each sum.
-  // All loops over sums are unrolled: an array that is indexed at run time leaves the registers.
+  // Adds one leaf to each sum. All loops over sums are unrolled, because an array that is indexed
+  // at run time cannot stay in registers.
   HWY_INLINE void Push(V (&leaf)[kCount]) {
     const D d;
     float* to = Carry(leaf);
@@ -32,7 +33,7 @@ class SumTree {
     for (size_t i = 0; i < kCount; ++i) hn::Store(leaf[i], d, to + i * hn::Lanes(d));
   }
 
-  // The same, but the caller stores what became of the leaves.
+  // The same, but the caller stores the joined leaves at the address that is returned.
   HWY_INLINE float* Carry(V (&leaf)[kCount]) {
     const D d;
     float* at = partial_;
@@ -44,7 +45,7 @@ class SumTree {
     return at;
   }
 
-  // Adds all that was pushed to the last leaf.
+  // Adds all leaves that were pushed to the last leaf.
   HWY_INLINE void Finish(V (&last)[kCount]) const {
     const D d;
     const float* at = partial_;
@@ -61,7 +62,7 @@ class SumTree {
   HWY_ALIGN float partial_[kLevels * kCount * hn::MaxLanes(D())];
 };
 
-// hi + lo += term; the order of sizes does not matter.
+// hi + lo += term, whichever is larger.
 HWY_INLINE void TwoSum(V& hi, V& lo, V term) {
   const V sum = hn::Add(hi, term);
   const V part = hn::Sub(sum, hi);
@@ -70,7 +71,7 @@ HWY_INLINE void TwoSum(V& hi, V& lo, V term) {
   lo = hn::Add(lo, lost);
 }
 
-// hi + lo, where an infinite or undefined hi has made lo undefined.
+// hi + lo. Where hi is infinite or NaN, lo is NaN and hi alone is the result.
 HWY_INLINE V Total(V hi, V lo) {
   const V sum = hn::Add(hi, lo);
   return hn::IfThenElse(hn::IsNaN(sum), hi, sum);
