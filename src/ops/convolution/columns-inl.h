@@ -1,6 +1,6 @@
-// Where the packed kernel takes the columns of a tile from, term by term. Those of the first
-// channels come from the source and are written to a panel on the way, hidden behind the products;
-// the other channels read the panel.
+// Sources of the columns of a tile for the packed kernel, term by term (a term is one tap of one
+// source channel). For the first output channels they are loaded from the source and written to a
+// panel, hidden behind the products; the other channels read the panel.
 
 #if defined(OPENBNNS_OPS_CONVOLUTION_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_CONVOLUTION_COLUMNS_INL_H_
@@ -25,62 +25,64 @@ using V = hn::Vec<D>;
 
 constexpr size_t kTileColumns = kPackedVectors * hn::MaxLanes(D());
 constexpr size_t kCacheLine = 16;  // floats
-// Steps between two requests for columns of the next tile: few, so that they cost little, and as
-// many as the cache can have under way.
-constexpr size_t kAskSteps = 64;
+// Steps between two rounds of prefetches for the next tile: a round is rare enough to cost little,
+// and has no more lines than the cache can have outstanding.
+constexpr size_t kPrefetchSteps = 64;
 
-// Columns [column, column + kN vectors) of a line, which begin at x in a row of outputs; [skip,
-// end) of them are stored.
-struct Place {
+// The columns of a tile: kN vectors from `column` on in a line of outputs. They begin at column x
+// of output row `row`; [skip, end) of them are stored.
+struct TilePosition {
   size_t line, column, row, x, skip, end;
 };
 
-constexpr size_t kFewMoves = 6;
+// Number of copies up to which Pack has an unrolled loop.
+constexpr size_t kFewCopies = 6;
 
-// Vectors that bring the columns of a tile, which may lie in several rows, side by side. What a
-// vector writes too much the next one, or the next line of the panel, puts right.
-struct Moves {
+// The copies of vectors that bring the columns of a tile, which may span several rows, together in
+// the panel. A store may overrun; the next store, or the next line of the panel, overwrites the
+// excess.
+struct Copies {
   size_t count = 0;
-  size_t from[std::max(kTileColumns, kFewMoves)], to[std::max(kTileColumns, kFewMoves)];
+  size_t from[std::max(kTileColumns, kFewCopies)], to[std::max(kTileColumns, kFewCopies)];
 };
 
-Moves moves_of(const ConvolutionProducts& b, const Place& place) {
+Copies copies_of(const ConvolutionProducts& b, const TilePosition& position) {
   const size_t lanes = hn::Lanes(D());
-  Moves moves;
-  size_t row = place.row, x = place.x;
-  for (size_t at = 0; at < place.end; ++row, x = 0) {
-    const size_t n = std::min(b.columns - x, place.end - at);
+  Copies copies;
+  size_t row = position.row, x = position.x;
+  for (size_t at = 0; at < position.end; ++row, x = 0) {
+    const size_t n = std::min(b.columns - x, position.end - at);
     for (size_t i = 0; i < n; i += lanes) {
-      moves.from[moves.count] = row * b.x_row + x + i;
-      moves.to[moves.count++] = at + i;
+      copies.from[copies.count] = row * b.x_row + x + i;
+      copies.to[copies.count++] = at + i;
     }
     at += n;
   }
-  return moves;
+  return copies;
 }
 
-// kCount: moves, or 0 for any number.
+// kCount is the number of copies, or 0 for any number.
 template <size_t kCount>
-HWY_NOINLINE void PackBy(const ConvolutionProducts& b, const Moves& moves, size_t k0, size_t depth,
-                         float* panel, size_t pitch) {
+HWY_NOINLINE void PackBy(const ConvolutionProducts& b, const Copies& copies, size_t k0,
+                         size_t depth, float* panel, size_t pitch) {
   const D d;
-  const size_t count = kCount > 0 ? kCount : moves.count;
+  const size_t count = kCount > 0 ? kCount : copies.count;
   for (size_t k = k0; k < k0 + depth; ++k, panel += pitch) {
     const float* from = b.x + (b.x_plane > 0 ? static_cast<ptrdiff_t>(k * b.x_plane) : b.offset[k]);
     HWY_UNROLL(8)
     for (size_t i = 0; i < count; ++i)
-      hn::StoreU(hn::LoadU(d, from + moves.from[i]), d, panel + moves.to[i]);
+      hn::StoreU(hn::LoadU(d, from + copies.from[i]), d, panel + copies.to[i]);
   }
 }
 
-void Pack(const ConvolutionProducts& b, const Moves& moves, size_t k0, size_t depth, float* panel,
+void Pack(const ConvolutionProducts& b, const Copies& copies, size_t k0, size_t depth, float* panel,
           size_t pitch) {
-  static constexpr decltype(&PackBy<0>) kByCount[kFewMoves + 1] = {
+  static constexpr decltype(&PackBy<0>) kByCount[kFewCopies + 1] = {
       PackBy<0>, PackBy<1>, PackBy<2>, PackBy<3>, PackBy<4>, PackBy<5>, PackBy<6>};
-  kByCount[moves.count <= kFewMoves ? moves.count : 0](b, moves, k0, depth, panel, pitch);
+  kByCount[copies.count <= kFewCopies ? copies.count : 0](b, copies, k0, depth, panel, pitch);
 }
 
-// Terms of a packed tile.
+// Loads terms from the panel.
 template <size_t kN>
 struct Packed {
   const float* panel;
@@ -93,8 +95,8 @@ struct Packed {
   HWY_INLINE void advance(size_t n) { panel += n * kN * hn::Lanes(D()); }
 };
 
-// Vectors of a tile where they lie. One that goes on in the next row of the source takes the lanes
-// of its mask from `rest`.
+// Addresses of the vectors of a tile in the source. A vector that crosses the end of a source row
+// takes the lanes of its mask from `rest`, in the next row.
 template <size_t kN>
 struct Vectors {
   size_t from[kN], rest[kN];
@@ -102,12 +104,13 @@ struct Vectors {
   bool breaks = false;
 };
 
-// False if they do not lie so: rows shorter than a vector, or a line shorter than the tile.
+// Returns false if the vectors cannot be described so: rows shorter than a vector, or a line
+// shorter than the tile.
 template <size_t kN>
-bool find_vectors(const ConvolutionProducts& b, const Place& place, Vectors<kN>& tile) {
+bool find_vectors(const ConvolutionProducts& b, const TilePosition& position, Vectors<kN>& tile) {
   const size_t lanes = hn::Lanes(D());
-  if (place.end < kN * lanes || b.columns < lanes) return false;
-  size_t at = place.row * b.x_row + place.x, x = place.x, before[kN];
+  if (position.end < kN * lanes || b.columns < lanes) return false;
+  size_t at = position.row * b.x_row + position.x, x = position.x, before[kN];
   for (size_t n = 0; n < kN; ++n) {
     const bool ends = x + lanes >= b.columns;
     const size_t gap = ends ? b.x_row - b.columns : 0;
@@ -124,8 +127,8 @@ bool find_vectors(const ConvolutionProducts& b, const Place& place, Vectors<kN>&
   return true;
 }
 
-// Terms of a tile from where they lie, packed while they are multiplied for the first time.
-// kInPlace: planes of the source, whose vectors do not break.
+// Loads terms from the source and packs them on the way. kInPlace: terms are planes of the source,
+// whose vectors never cross the end of a row.
 template <size_t kN, bool kInPlace, bool kBreaks>
 struct Packing {
   const float* x[kN];
@@ -151,7 +154,8 @@ struct Packing {
     for (size_t n = 0; n < kN; ++n) {
       row[n] = hn::LoadU(d, x[n] + at);
       if (kBreaks) {
-        // Not a blend, for which compilers keep a zero in one of the 16 registers.
+        // Bit operations instead of a blend, for which compilers keep a zero in one of the 16
+        // registers.
         const V from_rest = hn::Load(d, mask + n * lanes);
         row[n] =
             hn::Or(hn::AndNot(from_rest, row[n]), hn::And(from_rest, hn::LoadU(d, rest[n] + at)));
@@ -166,49 +170,51 @@ struct Packing {
   }
 };
 
-// Fetches the lines of a tile's columns, but not one that has come with the tile before: that would
-// take the place of one that is needed now.
+// Prefetches the cache lines that begin in the columns of a tile. A line that begins before them
+// came with the previous tile; prefetching it again could evict a line that is needed now.
 template <size_t kN>
-HWY_INLINE void Fetch(const float* columns) {
+HWY_INLINE void PrefetchColumns(const float* columns) {
   constexpr size_t kLast = kN * hn::MaxLanes(D()) - 1, kFirst = kLast % kCacheLine;
   for (size_t i = kLast; i > kFirst; i -= kCacheLine) hwy::Prefetch(columns + i);
   const size_t in_line = reinterpret_cast<uintptr_t>(columns + kFirst) / sizeof(float) % kCacheLine;
   if (in_line <= kFirst) hwy::Prefetch(columns + kFirst);
 }
 
-// Asks for the columns of the next tile, some terms at a time, while this one is multiplied.
-struct Ahead {
+// Prefetches the columns of the next tile, some terms at a time, while this tile is multiplied.
+struct NextTilePrefetch {
   const float* x = nullptr;
   size_t plane = 0, terms = 0;
-  size_t steps = 0, left = 0;  // of the product for these terms, and before the next
+  size_t steps = 0, left = 0;  // steps per round of prefetches; steps left until the next round
 
-  // Steps until the next terms are asked for, at most n.
+  // Returns the number of steps until the next round of prefetches, at most n.
   template <size_t kN>
   HWY_INLINE size_t run(size_t n) {
     n = std::min(n, left);
     left -= n;
-    if (left == 0) ask<kN>();
+    if (left == 0) prefetch<kN>();
     return n;
   }
 
   template <size_t kN>
-  HWY_INLINE void ask() {
-    for (size_t k = 0; k < terms; ++k, x += plane) Fetch<kN>(x);
+  HWY_INLINE void prefetch() {
+    for (size_t k = 0; k < terms; ++k, x += plane) PrefetchColumns<kN>(x);
     left = steps;
   }
 };
 
-// Columns that come from a buffer, which is in the cache.
-struct NotAhead {
+// For columns in a buffer, which are in the cache already.
+struct NoPrefetch {
   template <size_t kN>
   HWY_INLINE size_t run(size_t n) const {
     return n;
   }
 };
 
-Ahead ahead_of(const ConvolutionProducts& b, const Place& place, size_t columns) {
-  const size_t steps = (b.channels + kPanel - 1) / kPanel, terms = (kAskSteps + steps - 1) / steps;
-  return {.x = b.x + place.line * b.x_row + place.column + columns,
+NextTilePrefetch prefetch_of(const ConvolutionProducts& b, const TilePosition& position,
+                             size_t columns) {
+  const size_t steps = (b.channels + kPanel - 1) / kPanel,
+               terms = (kPrefetchSteps + steps - 1) / steps;
+  return {.x = b.x + position.line * b.x_row + position.column + columns,
           .plane = b.x_plane,
           .terms = terms,
           .steps = terms * steps,

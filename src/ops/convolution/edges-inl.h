@@ -1,5 +1,6 @@
-// Vectors of neighbouring columns of a row that has zeros around it. Nothing beyond the row is
-// read: what lies partly outside is loaded with a mask, or from inside and moved to its lanes.
+// Vectors of adjacent columns of a row with zero padding on both sides. Nothing beyond the row is
+// read: a vector that is partly outside uses a masked load, or a load from inside the row whose
+// lanes are then moved.
 
 #if defined(OPENBNNS_OPS_CONVOLUTION_EDGES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_CONVOLUTION_EDGES_INL_H_
@@ -20,20 +21,20 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 
-// Columns [column, column + lanes) of rows of `columns` values.
+// Loads columns [column, column + lanes) of rows that have `columns` values.
 struct Edge {
   using D = hwy::HWY_NAMESPACE::ScalableTag<float>;
   using V = hwy::HWY_NAMESPACE::Vec<D>;
   using Mask = hwy::HWY_NAMESPACE::Mask<D>;
 
-  ptrdiff_t at;  // of the columns that are loaded
+  ptrdiff_t at;  // first column that is loaded
   Mask has_column;
 #if !OPENBNNS_MASKS_ARE_SAFE
   using DI = hwy::HWY_NAMESPACE::RebindToSigned<D>;
   decltype(hwy::HWY_NAMESPACE::IndicesFromVec(D(), hwy::HWY_NAMESPACE::Vec<DI>())) lane;
 #endif
 
-  // The least number of columns.
+  // Rows must have at least this many columns.
   static size_t narrowest() {
     return OPENBNNS_MASKS_ARE_SAFE ? 1 : hwy::HWY_NAMESPACE::Lanes(D());
   }
@@ -53,7 +54,7 @@ struct Edge {
     return {.at = column, .has_column = has_column};
 #else
     const ptrdiff_t inside = std::clamp<ptrdiff_t>(column, 0, end - n);
-    // Lane i is lane i + distance of what lies inside, if there is one.
+    // Lane i of the result is lane i + distance of the vector that is loaded inside the row.
     const DI di;
     const auto distance = static_cast<int32_t>(std::clamp(column - inside, -n, n));
     const auto lane = hn::And(hn::Iota(di, distance), hn::Set(di, static_cast<int32_t>(n - 1)));
@@ -70,7 +71,8 @@ struct Edge {
   }
 };
 
-// The three vectors of a source row that meet a vector of outputs, by which of them leave the row.
+// The three vectors of a source row that a vector of outputs needs, one struct for each combination
+// of those that reach beyond the row.
 struct DepthwiseInside {
   ptrdiff_t at[kDepthwiseTaps];
 
@@ -96,7 +98,7 @@ struct DepthwiseEdges {
   HWY_INLINE Edge::V third(const float* row) const { return edge[2].load(row); }
 };
 
-// Where the outputs from `column` on meet their source.
+// Source columns of the vector of outputs that begins at `column`.
 class DepthwiseColumns {
  public:
   DepthwiseColumns(const ConvolutionDepthwise& x, size_t column) : columns_(x.columns) {

@@ -1,8 +1,8 @@
 // Products of 3 x 3 taps for one output channel: depthwise layers, gradients of one input channel.
 //   out(i, j) (+)= bias + sum over c, r, s of w(c, r, s) * x(c, i + r, j + s)
-// A vector of columns walks down the rows: what it takes of a source row serves the three output
-// rows that meet it, and the nine weights stay in registers. The source may be the image itself;
-// its zeros around are made on the way.
+// A vector of columns walks down the rows: each source row is loaded once for the three output rows
+// that use it, and the nine weights stay in registers. The source may be the image itself; the zero
+// padding around it is supplied as it is loaded.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_depthwise_3x3.cpp"
 #include "hwy/foreach_target.h"
@@ -20,28 +20,29 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// Outputs of a block, which stays in the first-level cache with its source.
+// Outputs of a block, which stays in the first-level cache together with its source.
 constexpr size_t kOutputs = 2048;
 constexpr size_t kColumns = kOutputs / 4;
-// Source channels, each summed from zero, whose sums are added to each other before anything else.
+// Source channels whose sums are collected in a buffer before they are added to the outputs. Each
+// channel is summed from zero.
 constexpr size_t kChannels = kDepthBlock / (kDepthwiseTaps * kDepthwiseTaps);
 
-// Where a block of sums goes.
+// Destination of a block of sums.
 struct Target {
   float* data;
   size_t row;
   const float* bias;  // or NULL
-  bool add;           // to what is there
+  bool add;           // to the values that are there
 };
 
 // Outputs [row, row + rows) x [column, column + columns).
 struct Block {
   size_t row, rows;
   size_t column, columns;
-  size_t pitch;  // whole vectors
+  size_t pitch;  // distance of rows in the buffer, a multiple of the vector length
 };
 
-// Outputs of one vector of columns, all rows of a block.
+// Computes the outputs of one vector of columns in all rows of a block.
 template <class Window>
 HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const float* w,
                        const Window& window, const Block& block, const Target& to) {
@@ -53,7 +54,7 @@ HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const 
   const bool has_bias = to.bias != nullptr, accumulate = to.add;
   const size_t pitch = x.row, out_row = to.row;
   const Window at = window;
-  // Sums of the next two outputs so far, and the one that is complete.
+  // Partial sums of the next two outputs, and the sum of the output that is complete.
   V second = hn::Zero(d), third = hn::Zero(d), sum;
   const auto add = [&](V v0, V v1, V v2) HWY_ATTR {
     const auto taps = [&](size_t r, V v) HWY_ATTR {
@@ -72,7 +73,7 @@ HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const 
     hn::StoreU(sum, d, out);
     out += out_row;
   };
-  // Source rows [first, end) of which [low, high) are inside the image.
+  // The walk covers source rows [first, end); [low, high) of them are inside the image.
   const ptrdiff_t first = x.first_row + static_cast<ptrdiff_t>(block.row);
   const ptrdiff_t end = first + static_cast<ptrdiff_t>(block.rows + kDepthwiseTaps - 1);
   const ptrdiff_t high = std::clamp(static_cast<ptrdiff_t>(x.rows), first, end);
@@ -102,8 +103,8 @@ void WalkAt(const ConvolutionDepthwise& x, const float* plane, const float* w, s
                                         HWY_ATTR { Walk(x, plane, w, window, block, to); });
 }
 
-// One channel straight to the outputs. The last vector of a row is moved back so that it ends with
-// the row: some columns are computed twice, with equal bits.
+// Stores the sums of one channel directly in the outputs. The last vector of a row is moved back so
+// that it ends with the row: some columns are computed twice, with equal bits.
 void Direct(const ConvolutionDepthwise& x, const ConvolutionProducts& b, const Block& block) {
   const size_t lanes = hn::Lanes(D());
   for (size_t j = 0; j < block.columns; j += lanes) {
@@ -116,8 +117,8 @@ void Direct(const ConvolutionDepthwise& x, const ConvolutionProducts& b, const B
   }
 }
 
-// Stores a row of n sums, or adds it to the outputs. Whole vectors may be stored as long as they
-// end before `room`.
+// Stores a row of n sums, or adds it to the outputs. Stores of whole vectors may overrun the row as
+// long as they end before `room`.
 void Finish(const ConvolutionProducts& b, const float* sums, size_t n, size_t room, float* out) {
   const D d;
   const size_t lanes = hn::Lanes(d), step = b.out_step;
@@ -134,6 +135,7 @@ void Finish(const ConvolutionProducts& b, const float* sums, size_t n, size_t ro
   }
 }
 
+// Sums several channels, or outputs that are not contiguous, in a buffer first.
 void Collect(const ConvolutionDepthwise& x, const ConvolutionProducts& all, const Block& block) {
   HWY_ALIGN float sums[kOutputs];
   const size_t lanes = hn::Lanes(D()), channels = all.depth / (kDepthwiseTaps * kDepthwiseTaps);
@@ -148,7 +150,8 @@ void Collect(const ConvolutionDepthwise& x, const ConvolutionProducts& all, cons
       }
     }
     float* out = b.out + block.row * b.out_row + block.column * b.out_step;
-    // What a row has too much the next one puts right, where they follow each other.
+    // Where rows are contiguous, a store may overrun the row; the next row's store overwrites the
+    // excess.
     const bool runs_on = b.out_row == block.columns && !b.accumulate;
     for (size_t i = 0; i < block.rows; ++i) {
       const size_t rows = runs_on ? block.rows - i : 1;

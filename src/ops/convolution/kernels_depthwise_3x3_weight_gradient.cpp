@@ -1,9 +1,9 @@
 // The weight gradient of 3 x 3 taps for one channel of the small image: depthwise layers.
 //   sums(c, r, s) += sum over i, j of a(i, j) * x(c, i + r, j + s)
-// A vector of columns walks down the rows: what it takes of a source row meets the three rows of a
-// that are in registers, and the nine sums stay there too, in lanes that are joined at the end of a
-// block. Only rows that meet are multiplied, and what a last vector has too much is masked in both
-// factors: an infinity counts only where it is met.
+// A vector of columns walks down the rows: each source row is multiplied with the three rows of a
+// that are in registers, and so are the nine accumulators, whose horizontal sums are taken at the
+// end of a block. Only rows that overlap are multiplied, and the excess lanes of a last vector are
+// zeroed in both factors, so that an infinity counts only where a product exists.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_depthwise_3x3_weight_gradient.cpp"
 #include "hwy/foreach_target.h"
@@ -21,13 +21,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// The rows of a, one vector of them: all lanes, or those that count.
+// Loads whole vectors of the rows of a; Edge, with the same interface, loads partial ones.
 struct Whole {
   size_t at;
   HWY_INLINE V load(const float* row) const { return hn::LoadU(D(), row + at); }
 };
 
-// A source row y, counted from that of the first row of a, that meets less than three rows of a.
+// Adds the products of source row y, counted from x.first_row, if fewer than three rows of a meet
+// it.
 template <class Window, class Row>
 HWY_NOINLINE void MeetSome(const float* from, ptrdiff_t y, const ConvolutionWeightGradient& b,
                            const Window& window, const Row& row, float* sums) {
@@ -35,7 +36,7 @@ HWY_NOINLINE void MeetSome(const float* from, ptrdiff_t y, const ConvolutionWeig
   const size_t lanes = hn::Lanes(d);
   const V v[kDepthwiseTaps] = {window.first(from), window.second(from), window.third(from)};
   for (size_t r = 0; r < kDepthwiseTaps; ++r) {
-    // Before the first row very large.
+    // For y < r the subtraction wraps around to a very large number.
     const size_t i = static_cast<size_t>(y) - r;
     if (i >= b.rows) continue;
     const V a = row.load(b.a + i * b.a_row);
@@ -46,7 +47,7 @@ HWY_NOINLINE void MeetSome(const float* from, ptrdiff_t y, const ConvolutionWeig
   }
 }
 
-// Source rows from y on that meet three rows of a each.
+// Adds the products of source rows from y on that meet three rows of a each.
 template <class Window, class Row>
 HWY_NOINLINE void MeetAll(const float* from, size_t pitch, size_t y, size_t rows,
                           const ConvolutionWeightGradient& b, const Window& window, const Row& row,
@@ -79,7 +80,7 @@ HWY_NOINLINE void MeetAll(const float* from, size_t pitch, size_t y, size_t rows
     hn::Store(sum[k], d, sums + k * lanes);
 }
 
-// One vector of columns, all rows of a block. sums: of all nine taps.
+// Walks down all rows of a block with one vector of columns; adds to the sums of all nine taps.
 template <class Window, class Row>
 void Walk(const ConvolutionDepthwise& x, const float* plane, const ConvolutionWeightGradient& b,
           const Window& window, const Row& row, float* sums) {
@@ -98,7 +99,7 @@ void Walk(const ConvolutionDepthwise& x, const float* plane, const ConvolutionWe
   for (; y < high; ++y) MeetSome(first + y * pitch, y, b, window, row, sums);
 }
 
-// The vector of columns that begins with `column`.
+// The same for the vector of columns that begins at `column`, whether it is whole or partial.
 void WalkAt(const ConvolutionDepthwise& x, const float* plane, const ConvolutionWeightGradient& b,
             size_t column, float* sums) {
   const D d;

@@ -1,6 +1,6 @@
-// The weight gradient for many channels of the small image: lanes are its channels, so that a
-// window contributes one broadcast value per pixel. Tiles of windows times vectors of channels hold
-// about 12 sums over a block of pixels and add them to the sums in memory.
+// The weight gradient for many channels of the small image: lanes are its channels, and a window
+// contributes one broadcast value per pixel. Tiles of windows times vectors of channels hold about
+// 12 accumulators over a block of pixels and then add them to the sums in memory.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_outer.cpp"
 #include "hwy/foreach_target.h"
@@ -21,15 +21,15 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 constexpr size_t kCacheLine = 16;
-// Pixels of a round of the loop over them, which share its counter and pointers. With few sums it
-// waits for them anyway.
+// Unroll factor of the loop over pixels; unrolling saves updates of its counter and pointers. With
+// few accumulators the loop is bound by the latency of the FMA anyway.
 template <size_t kSums>
 constexpr size_t kSteps = kSums < 9 ? 1 : 4;
 
 template <size_t kN>
 constexpr size_t kWindows = 12 / kN;
 
-// One pixel, the j-th of kM windows.
+// Adds the products of pixel j in kM windows.
 template <size_t kM, size_t kN>
 HWY_INLINE void Step(const float* const (&x)[kM], size_t j, const float* a, V (&sums)[kM * kN]) {
   const D d;
@@ -47,7 +47,7 @@ HWY_INLINE void Step(const float* const (&x)[kM], size_t j, const float* a, V (&
   for (size_t n = 0; n < kN; ++n) KeepInRegister(row[n]);
 }
 
-// Pixels [j, end) of a row; `a` moves on behind them.
+// Adds the products of pixels [j, end) of a row and advances `a` past them.
 template <size_t kM, size_t kN>
 HWY_INLINE void Accumulate(const float* const (&x)[kM], size_t j, size_t end,
                            const float* HWY_RESTRICT& a, V (&sums)[kM * kN]) {
@@ -60,7 +60,8 @@ HWY_INLINE void Accumulate(const float* const (&x)[kM], size_t j, size_t end,
   for (; kRound > 1 && j < end; ++j, a += pixel) Step<kM, kN>(x, j, a, sums);
 }
 
-// kPlanes: windows are planes of the source, which come from memory; the next ones are asked for.
+// kPlanes: windows are planes of the source, which come from memory; those of the next tile are
+// prefetched.
 template <size_t kM, size_t kN, bool kPlanes>
 HWY_NOINLINE void Tile(const ConvolutionOuter& b, size_t window) {
   const D d;
@@ -73,7 +74,7 @@ HWY_NOINLINE void Tile(const ConvolutionOuter& b, size_t window) {
   for (size_t m = 0; m < kM; ++m)
     x[m] =
         b.x + (kPlanes ? static_cast<ptrdiff_t>((window + m) * b.x_plane) : b.offset[window + m]);
-  // Rows move the index alone, not the pointers.
+  // From row to row only the index advances, not the kM pointers.
   for (size_t i = 0; i < b.rows; ++i) {
     const size_t first = i * b.x_row, end = first + b.columns;
     if constexpr (!kPlanes) {

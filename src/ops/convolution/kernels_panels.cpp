@@ -1,4 +1,4 @@
-// Panels of weights from weights as they lie: blocks of four output channels and four taps.
+// Packs weights into panels: blocks of four output channels and four taps are transposed.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_panels.cpp"
 #include "hwy/foreach_target.h"
@@ -13,12 +13,12 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 
 constexpr size_t kCacheLine = 16;  // floats
-// Source channels that lie pages apart are fetched so long before they are read.
+// Source channels may lie pages apart, so they are prefetched this many channels early.
 constexpr size_t kAhead = 8;
 
 void PackPanel(const ConvolutionPanel& b) {
   const ptrdiff_t row = b.reversed ? -static_cast<ptrdiff_t>(kPanel) : ptrdiff_t{kPanel};
-  const size_t first = b.reversed ? b.taps - 1 : 0;  // place of tap 0
+  const size_t first = b.reversed ? b.taps - 1 : 0;  // position of tap 0
   const size_t span = (kPanel - 1) * b.by_output + b.taps;
   for (size_t c = 0; c < b.sources; ++c) {
     const float* w = b.from + c * b.by_source;

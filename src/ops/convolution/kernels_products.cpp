@@ -1,7 +1,7 @@
-// Register tiles of kPanel output channels times three vectors of neighbouring columns. Vectors are
-// loaded from the padded rows as they lie, weights are broadcast from their panel. The last vector
-// of a row is moved back so that it ends with the row: some columns are computed twice, with equal
-// bits, and no row is ever left.
+// Register tiles of kPanel output channels times three vectors of adjacent columns. Vectors are
+// loaded from the padded rows in place, weights are broadcast from their panel. The last vector of
+// a row is moved back so that it ends with the row: some columns are computed twice, with equal
+// bits, and nothing beyond a row is accessed.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_products.cpp"
 #include "hwy/foreach_target.h"
@@ -19,33 +19,35 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// Weights that stay in the second-level cache while all columns pass by.
+// Weights that stay in the second-level cache while all columns stream past.
 constexpr size_t kResidentWeights = 32768;
 
-// Terms of a round of the loop over them, where registers are left: compilers need one more.
+// Unroll factor of the loop over the terms: with 12 accumulators compilers would run out of
+// registers.
 template <size_t kSums>
 constexpr size_t kSteps = kSums < 12 ? 2 : 1;
 
-// Vectors beside each other in a tile of kM channels: 12 sums hide the latency of the FMA and leave
-// registers for the operands on targets with 16.
+// Vectors side by side in a tile of kM channels. About 12 accumulators hide the latency of the FMA
+// and leave registers for the operands on targets with 16.
 template <size_t kM>
 constexpr size_t kWidest = kM == 1   ? 8
                            : kM == 2 ? 5
                                      : 3;
 
-// Rows of outputs whose sums wait for the next block of depth.
+// Rows of outputs whose partial sums are stored between two blocks of depth.
 constexpr size_t kRows = 8;
 
-// Columns [column, ...) of some rows in kN vectors, the last of which begins `last` behind the
-// first.
+// The columns of a tile in some rows: kN vectors from `column` on, the last of which begins `last`
+// behind the first.
 struct Columns {
   size_t row, rows, column;
   ptrdiff_t last;
-  size_t repeated;  // lanes of the last vector that the one before it has too
+  size_t repeated;  // first lanes of the last vector that the vector before it also has
 };
 
-// Products of one term at `at`, weighted by kM values; kFirst: the sums begin with them. The fewer
-// of vectors and weights are held in registers, the others come one by one.
+// Adds the products of one term at offset `at` with kM weights. kFirst: the sums begin with them.
+// The vectors or the weights, whichever are fewer, are held in registers; the others are loaded one
+// by one.
 template <size_t kM, size_t kN, bool kFirst>
 HWY_INLINE void Step(const float* x, const float* x_last, ptrdiff_t at, const float* weights,
                      V (&sums)[kM * kN]) {
@@ -66,7 +68,7 @@ HWY_INLINE void Step(const float* x, const float* x_last, ptrdiff_t at, const fl
       const V v = vector(n);
       HWY_UNROLL(4)
       for (size_t m = 0; m < kM; ++m) add(m, n, factor[m], v);
-      if constexpr (kM > 1) KeepInRegister(v);  // a vector met once is an operand in memory
+      if constexpr (kM > 1) KeepInRegister(v);  // with one channel the load folds into the FMA
     }
     HWY_UNROLL(4)
     for (size_t m = 0; m < kM; ++m) KeepInRegister(factor[m]);
@@ -102,7 +104,7 @@ HWY_INLINE void Multiply(const float* x, const int32_t* offset, size_t depth, co
   if ((depth - 1) % kRound > 0) Step<kM, kN, false>(x, x_last, *offset, panel, sums);
 }
 
-// Rows shorter than a vector, and outputs that are not neighbours.
+// Stores rows shorter than a vector, and outputs that are not contiguous.
 HWY_NOINLINE void StoreApart(const float* lanes, size_t first, size_t end, float* to, size_t step,
                              bool accumulate) {
   for (size_t i = first; i < end; ++i)
@@ -117,7 +119,8 @@ HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Column
   const size_t step = b.out_step, plane = b.out_plane, columns = b.columns;
   const bool accumulate = b.accumulate, whole = step == 1 && columns >= lanes;
   const float* bias = b.bias == nullptr ? nullptr : b.bias + channel;
-  // Strides of single rows and channels may be anything: they are multiplied, never added up.
+  // An axis of extent 1 may have any stride, so addresses are multiplied out; a running pointer
+  // could leave the tensor.
   float* row = b.out + channel * plane + (c.row + i) * b.out_row + c.column * step;
   HWY_UNROLL(4)
   for (size_t m = 0; m < kM; ++m) {
@@ -144,8 +147,8 @@ HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Column
   }
 }
 
-// A block of depth passes by all rows before the next one: what they share of the source stays in
-// the first-level cache.
+// Every block of depth is applied to all rows before the next block, so that the source rows they
+// share stay in the first-level cache.
 template <size_t kM, size_t kN>
 HWY_NOINLINE void Tile(const ConvolutionProducts& b, const float* panel, size_t channel,
                        const Columns& c) {
@@ -189,7 +192,7 @@ HWY_INLINE void PanelsOf(const ConvolutionProducts& b, size_t vectors, size_t fi
   Panels<kM, kN>(b, first, count, c);
 }
 
-// Panels [first, first + count), each of kM channels, over all columns of the block.
+// Multiplies panels [first, first + count), each of kM channels, with all columns of the block.
 template <size_t kM>
 void AllColumns(const ConvolutionProducts& b, size_t first, size_t count) {
   const size_t lanes = hn::Lanes(D());
@@ -198,7 +201,7 @@ void AllColumns(const ConvolutionProducts& b, size_t first, size_t count) {
     size_t width = 0;
     for (size_t v = 0; v < vectors; v += width) {
       width = std::min(vectors - v, kWidest<kM>);
-      // A single vector at the end would wait for its sums.
+      // A single vector at the end would not hide the latency of the FMA.
       if (vectors - v == width + 1 && width > 2) --width;
       Columns c = {.row = row,
                    .rows = std::min(b.rows - row, kRows),

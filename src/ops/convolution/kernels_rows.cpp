@@ -1,5 +1,5 @@
-// Copying source rows into the padded buffer, and sums of rows for the bias gradient. The table of
-// all convolution kernels is put together here.
+// Copies source rows into the padded buffer and sums rows for the bias gradient. The table of all
+// convolution kernels is put together here.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_rows.cpp"
 #include "hwy/foreach_target.h"
@@ -19,8 +19,8 @@ using V = hn::Vec<D>;
 
 constexpr size_t kSumBlock = 2048;
 
-// Zeros in [0, low) and [high, n), then the values. What a vector of zeros has too much is written
-// over.
+// Stores zeros in [0, low) and [high, n), then the values. A store of zeros may overrun into [low,
+// high); the values overwrite the excess.
 HWY_INLINE void PaddedRow(const float* from, float* to, size_t low, size_t high, size_t n) {
   const D d;
   const size_t lanes = hn::Lanes(d), count = high - low;
@@ -42,7 +42,8 @@ HWY_INLINE void PaddedRow(const float* from, float* to, size_t low, size_t high,
   hn::StoreU(hn::LoadU(d, from + count - lanes), d, to + count - lanes);
 }
 
-// Every stride-th value. Vectors of a stride of 2 do not reach beyond the last one.
+// Copies every stride-th value. The vector loop for a stride of 2 stops before the last value, so
+// that it reads nothing behind it.
 HWY_INLINE void SparseRow(const float* from, size_t stride, float* to, size_t n) {
   size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -56,11 +57,11 @@ HWY_INLINE void SparseRow(const float* from, size_t stride, float* to, size_t n)
   for (; i < n; ++i) to[i] = from[i * stride];
 }
 
-// Rows whose first and last vector alone may reach beyond the source.
+// Whether only the first and the last vector of a row can reach beyond the source.
 bool has_narrow_edges(const ConvolutionCopy& b) {
   const size_t lanes = hn::Lanes(D());
   if (b.step * b.from_step != 1 || b.columns < lanes || b.size < Edge::narrowest()) return false;
-  const size_t inside = (b.columns - 1) / lanes * lanes;  // where vectors between the two end
+  const size_t inside = (b.columns - 1) / lanes * lanes;  // end of the vectors between the two
   const auto edge = static_cast<ptrdiff_t>(lanes);
   return inside <= lanes || (b.first + edge >= 0 && b.first + static_cast<ptrdiff_t>(inside) <=
                                                         static_cast<ptrdiff_t>(b.size));
@@ -85,7 +86,7 @@ void CopyEdged(const ConvolutionCopy& b) {
 
 void CopyRows(const ConvolutionCopy& b) {
   if (has_narrow_edges(b)) return CopyEdged(b);
-  // Positions [low, high) have a source.
+  // Positions [low, high) have a source; the others are padding.
   const size_t n = b.columns, step = b.step;
   const size_t below = b.first < 0 ? static_cast<size_t>(-b.first) : 0;
   const size_t low = std::min(n, (below + step - 1) / step);
@@ -107,7 +108,7 @@ void CopyRows(const ConvolutionCopy& b) {
   }
 }
 
-// In four vectors, joined in double every kSumBlock values.
+// Sums in four vector accumulators, which are added to a double every kSumBlock values.
 double Sum(const float* row, size_t step, size_t n) {
   const D d;
   const size_t lanes = hn::Lanes(d);

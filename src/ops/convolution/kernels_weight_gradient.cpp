@@ -1,7 +1,8 @@
 // The weight gradient: dot products of rows of `a` with windows of the padded rows. A tile of four
-// channels times three windows keeps its sums in lanes over a whole block of rows; then they are
-// folded and added to the sums in memory. The last vector of a row is moved back to end with it;
-// what it has twice is masked in both factors, so that a NaN there does not count.
+// channels times three windows keeps its sums in lanes over a whole block of rows; their horizontal
+// sums are then added to the sums in memory. The last vector of a row is moved back so that it ends
+// with the row; the lanes that it repeats are zeroed in both factors, so that a NaN there does not
+// count twice.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/convolution/kernels_weight_gradient.cpp"
 #include "hwy/foreach_target.h"
@@ -23,6 +24,7 @@ constexpr size_t kWidest = kM == 1   ? 9
                            : kM == 2 ? 5
                                      : 3;
 
+// Adds the horizontal sums of the accumulators to the sums in memory.
 template <size_t kM, size_t kN>
 HWY_INLINE void Fold(V (&sums)[kM][kN], float* to, size_t row) {
   const D d;
@@ -56,7 +58,7 @@ HWY_NOINLINE void Tile(const ConvolutionWeightGradient& b, size_t channel, size_
   const size_t a_plane = b.a_plane, rest = b.columns % lanes, whole = b.columns - rest;
   const bool is_short = b.columns < lanes;
   const size_t last = is_short ? 0 : b.columns - lanes;
-  // Lanes that count in the last vector.
+  // Mask of the lanes that count in the last vector.
   const auto counts = is_short ? hn::FirstN(d, rest) : hn::Not(hn::FirstN(d, lanes - rest));
   const float* x[kN];
   for (size_t n = 0; n < kN; ++n) x[n] = b.x + b.offset[window + n];
