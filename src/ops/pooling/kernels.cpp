@@ -20,7 +20,7 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 // ---- Maximum ----
 
-// As TakeLater for values in any order: the smaller cell decides between equals.
+// Like TakeLater, for values in any order: of equal values the one with the smaller cell is taken.
 template <bool kNan>
 HWY_INLINE void TakeAny(V v, VI cell, V& best, VI& best_cell) {
   const D d;
@@ -37,7 +37,7 @@ HWY_INLINE void TakeAny(V v, VI cell, V& best, VI& best_cell) {
   best_cell = hn::IfThenElse(hn::RebindMask(di, take), cell, best_cell);
 }
 
-// kRows 0: any number of rows.
+// kRows is the number of rows, or 0 for any number.
 template <bool kCells, size_t kRows>
 bool MaxColumnsOf(const PoolingRows& rows, size_t n, int32_t first_cell, int32_t cell_step,
                   float* columns, int32_t* cells) {
@@ -127,7 +127,7 @@ void MaxWindows(const float* columns, const int32_t* cells, const PoolingTaps& t
 
 // ---- Sums ----
 
-// kRows 0: any number of rows.
+// kRows is the number of rows, or 0 for any number.
 template <bool kSquares, size_t kRows>
 void SumColumnsOf(const PoolingRows& rows, size_t n, float* columns) {
   const D d;
@@ -155,8 +155,8 @@ void SumColumns(const PoolingRows& rows, size_t n, bool squares, float* columns)
   (squares ? SumColumnsBy<true> : SumColumnsBy<false>)(rows, n, columns);
 }
 
-// The sums over the taps of neighbouring windows. Two taps side by side at a stride of 2 are the
-// two halves of one load.
+// The sums over the taps of a vector of neighbouring windows. At a stride of 2, one deinterleaving
+// load gives two adjacent taps.
 template <int kStride, size_t kTaps>
 HWY_INLINE V SumTaps(const float* from, const PoolingTaps& taps) {
   const D d;

@@ -1,7 +1,7 @@
-// The maximum of windows of 2 x 2 at a stride of 2, none crossing an edge, and its gradient.
+// The maximum of windows of 2 x 2 at a stride of 2, all inside the plane, and its gradient.
 // Forward, one deinterleaving load of each row of cells gives the four taps of a vector of windows.
-// Backward, each cell is in one window at most, so that all cells are written once and without a
-// branch: a tap receives the gradient of its window where the offset of the maximum is that of the
+// Backward, each cell belongs to at most one window, so every cell is written once and without a
+// branch: a tap receives the gradient of its window if the offset of the maximum is that of the
 // tap, else 0.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_2x2.cpp"
@@ -45,7 +45,7 @@ HWY_INLINE void Max2x2At(const float* top, const float* bottom, VI cell, VI cell
   if constexpr (kCells) hn::StoreU(best_cell, di, index);
 }
 
-// A row of windows; the last vector overlaps the one before it.
+// Computes a row of windows; the last vector overlaps the one before it.
 template <bool kCells>
 void Max2x2Row(const PoolingRowsCall& call, size_t row, int32_t* index) {
   const D d;
@@ -78,13 +78,13 @@ bool Max2x2(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
 
 // ---- Backward ----
 
-// A vector of windows in two rows of cells.
+// Writes the two rows of cells under a vector of windows.
 HWY_INLINE void Spread2x2At(const uint16_t* offsets, const float* g, VI width, float* top,
                             float* bottom) {
   const D d;
   const DI di;
   const VI offset = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint16_t, DI>(), offsets));
-  // Never -0, as what is added to a cell that was cleared.
+  // Adding 0 turns -0 into +0, just as adding to a cleared cell does.
   const V value = hn::Add(hn::Zero(d), hn::LoadU(d, g));
   const auto take = [&](VI tap) HWY_ATTR __attribute__((always_inline)) {
     return hn::And(value, hn::BitCast(d, hn::VecFromMask(di, hn::Eq(offset, tap))));
@@ -94,7 +94,7 @@ HWY_INLINE void Spread2x2At(const uint16_t* offsets, const float* g, VI width, f
   hn::StoreInterleaved2(take(width), take(hn::Add(width, one)), d, bottom);
 }
 
-// Some vectors of windows of all rows, the last one from window `last` on.
+// Processes up to four vectors of windows in all rows; the last vector begins at window `last`.
 template <size_t kVectors>
 void Spread2x2Strip(const uint16_t* offsets, const PoolingPlane<const float>& g,
                     const PlaneAxes& axes, size_t last, const PoolingPlane<float>& dx) {
@@ -129,7 +129,7 @@ void Spread2x2(const PlaneAxes& axes, const uint16_t* offsets, const PoolingPlan
                                        : Spread2x2Strip<1>;
     by(offsets + first, {g.data + first, g.row}, axes, size - lanes, {dx.data + 2 * first, dx.row});
   }
-  // Cells right of and below the windows.
+  // The cells right of and below all windows get 0.
   for (size_t j = 2 * n < width ? 0 : 2 * height; j < axes.y.cells; ++j) {
     const size_t begin = j < 2 * height ? 2 * n : 0;
     std::memset(dx.data + j * dx.row + begin, 0, (width - begin) * sizeof(float));

@@ -1,9 +1,9 @@
-// Maximum and average of windows of 3 x 3 at a stride of 2. A vector of cells holds half as many
-// windows; each has its first tap, and what is found for it, in an even lane:
-//   left  = cells c, c + 1, ...     mid = cells c + 1, c + 2, ...     right = mid's odd lanes
-// with c the first window's cell. The odd lanes go to waste, but nothing is rearranged before the
-// results are stored. Columns of windows are walked downwards, so that the row of cells that two
-// windows share stays in registers.
+// Maximum and average of windows of 3 x 3 at a stride of 2. A vector of cells serves half as many
+// windows as it has lanes; each window has its first tap, and its result, in an even lane:
+//   left  = cells c, c + 1, ...     mid = cells c + 1, c + 2, ...     right = odd lanes of mid
+// with c the first cell of the first window. The odd lanes are wasted, but nothing is shuffled
+// before the results are stored. Columns of windows are walked downwards, so that the row of cells
+// that two windows share stays in registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_3x3.cpp"
 #include "hwy/foreach_target.h"
@@ -34,14 +34,14 @@ using VI = hn::Vec<DI>;
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// Some vectors of windows of a row: whether the first window begins before the row of cells, and
-// the last ends behind it.
+// Vectors of windows in a row. kFirst: the first window begins before the row of cells. kLast: the
+// last window ends behind it.
 template <size_t kVectors, bool kFirst, bool kLast>
-struct Place {
+struct WindowSpan {
   static constexpr size_t vectors = kVectors;
 };
 
-// The even lanes, in half a vector.
+// The even lanes of v, as half a vector.
 template <class DHalf, class Vec>
 HWY_INLINE hn::Vec<DHalf> EvenLanes(DHalf half, Vec v) {
   return hn::ConcatEven(half, hn::UpperHalf(half, v), hn::LowerHalf(half, v));
@@ -52,9 +52,9 @@ HWY_INLINE hn::Mask<D> LaneIs(size_t lane) {
   return hn::RebindMask(D(), hn::Eq(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(lane))));
 }
 
-// The taps of windows from the cell at `from` on; outside the row they are `fill`.
+// Loads the taps of the windows whose first cell is at `from`; taps outside the row are `fill`.
 template <size_t kVectors, bool kFirst, bool kLast>
-HWY_INLINE void LoadTaps(Place<kVectors, kFirst, kLast>, const float* from, V fill, V& left,
+HWY_INLINE void LoadTaps(WindowSpan<kVectors, kFirst, kLast>, const float* from, V fill, V& left,
                          V& mid) {
   static_assert(kVectors == 1 ? !kFirst || !kLast : !kFirst && !kLast);
   const D d;
@@ -86,29 +86,29 @@ bool FillVectors(const PoolingAxis& axis) {
   return axis.windows >= hn::Lanes(D()) / 2 + HangsOver(axis);
 }
 
-// columns(i, place) for all windows of a row, from window i on; the last vector overlaps the one
-// before it.
+// Calls columns(i, span) for all windows of a row, from window i on; the last vector overlaps the
+// one before it.
 template <class Columns>
 HWY_INLINE void ForColumns(const PoolingAxis& axis, const Columns& columns) {
   const size_t n = axis.windows, step = hn::Lanes(D()) / 2;
   const bool hangs_over = HangsOver(axis);
   size_t i = 0;
   if (axis.pad == 1) {
-    columns(i, Place<1, true, false>());
+    columns(i, WindowSpan<1, true, false>());
     i = step;
   }
-  for (; i + 2 * step + hangs_over <= n; i += 2 * step) columns(i, Place<2, false, false>());
+  for (; i + 2 * step + hangs_over <= n; i += 2 * step) columns(i, WindowSpan<2, false, false>());
   for (; i < n; i += step) {
     const size_t at = HWY_MIN(i, n - step);
     if (at + step == n && hangs_over) {
-      columns(at, Place<1, false, true>());
+      columns(at, WindowSpan<1, false, true>());
     } else {
-      columns(at, Place<1, false, false>());
+      columns(at, WindowSpan<1, false, false>());
     }
   }
 }
 
-// The values of one or two vectors of windows, without gaps.
+// The results of one or two vectors of windows, without the unused lanes.
 HWY_INLINE hn::Vec<DH> Packed(const V (&v)[1]) {
   return EvenLanes(DH(), v[0]);
 }
@@ -116,8 +116,8 @@ HWY_INLINE V Packed(const V (&v)[2]) {
   return hn::ConcatEven(D(), v[1], v[0]);
 }
 
-// Rows of windows [first, first + count) of a plane, with an Op that pools the taps in a row of
-// cells, joins what is pooled of a window's rows, and stores vectors of windows.
+// Computes rows of windows [first, first + count) of a plane. Op pools the taps in a row of cells
+// (Row), joins the results of the rows of a window (Join), and stores vectors of windows (Store).
 template <class Op>
 struct Columns {
   const PlaneAxes& axes;
@@ -126,24 +126,24 @@ struct Columns {
   Op& op;
 
   template <class P>
-  HWY_INLINE void operator()(size_t i, P place) const {
+  HWY_INLINE void operator()(size_t i, P span) const {
     constexpr size_t kVectors = P::vectors;
     const size_t lanes = hn::Lanes(D()), pad = axes.y.pad, bottom = axes.y.cells + pad;
     const ptrdiff_t row = static_cast<ptrdiff_t>(2 * first) - static_cast<ptrdiff_t>(pad);
     const ptrdiff_t column = static_cast<ptrdiff_t>(2 * i) - static_cast<ptrdiff_t>(axes.x.pad);
     const float* from = x.data + row * static_cast<ptrdiff_t>(x.row) + column;
-    Op walk = op;  // out of reach of what is stored
+    Op walk = op;  // a local copy, which stores cannot alias
     walk.Begin(i);
     typename Op::Pooled shared[kVectors], pooled[kVectors];
-    for (size_t k = 0; k < kVectors && row >= 0; ++k) shared[k] = walk.Row(place, from + k * lanes);
+    for (size_t k = 0; k < kVectors && row >= 0; ++k) shared[k] = walk.Row(span, from + k * lanes);
     for (size_t r = 0; r < count; ++r, from += 2 * x.row) {
       const size_t top = 2 * (first + r);
       const bool has_top = top >= pad, has_bottom = top + 2 < bottom;
       for (size_t k = 0; k < kVectors; ++k) {
-        pooled[k] = walk.template Down<1>(walk.Row(place, from + x.row + k * lanes));
+        pooled[k] = walk.template Down<1>(walk.Row(span, from + x.row + k * lanes));
         if (has_top) pooled[k] = walk.Join(shared[k], pooled[k]);
         if (has_bottom) {
-          shared[k] = walk.Row(place, from + 2 * x.row + k * lanes);
+          shared[k] = walk.Row(span, from + 2 * x.row + k * lanes);
           pooled[k] = walk.Join(pooled[k], walk.template Down<2>(shared[k]));
         }
       }
@@ -155,7 +155,7 @@ struct Columns {
 
 // ---- Maximum ----
 
-// The first largest of the taps, and how many cells it is before the first one: a negative number.
+// The first largest tap, and the negated distance of its cell from the first cell of the window.
 template <bool kIndex>
 struct Max {
   struct Pooled {
@@ -163,13 +163,13 @@ struct Max {
     VI before;
   };
 
-  uint32_t width;  // unsigned: twice a width may be beyond the cells of the plane
+  uint32_t width;  // unsigned: twice the width may exceed int32_t
   int32_t cell;    // of the first window
   VI cells;        // of the windows to be stored
   V bias;
   PoolingPlane<float> y;
   PoolingPlane<int32_t> index;
-  V seen;  // the sum of all taps but the first ones in the rows: NaN is overlooked, but stays here
+  V seen;  // the sum of all taps but those in column 0
 
   HWY_INLINE void Begin(size_t i) {
     const DI di;
@@ -177,14 +177,14 @@ struct Max {
   }
 
   template <size_t kVectors, bool kFirst, bool kLast>
-  HWY_INLINE Pooled Row(Place<kVectors, kFirst, kLast> place, const float* from) {
+  HWY_INLINE Pooled Row(WindowSpan<kVectors, kFirst, kLast> span, const float* from) {
     const DI di;
     V left, mid;
-    LoadTaps(place, from, hn::Set(D(), kLowest), left, mid);
+    LoadTaps(span, from, hn::Set(D(), kLowest), left, mid);
     const V right = hn::DupOdd(mid);
     seen = hn::Add(seen, mid);
     auto mid_wins = hn::Gt(mid, left);
-    // What is outside does not win against the lowest value.
+    // The padding must not win a tie against a tap of -infinity.
     if constexpr (kFirst) mid_wins = hn::Or(mid_wins, LaneIs(0));
     const V best = hn::Max(left, mid);
     const VI before = hn::VecFromMask(di, hn::RebindMask(di, mid_wins));  // a set mask is -1
@@ -235,7 +235,7 @@ bool Max3x3By(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
                      call.y,
                      index,
                      hn::Zero(d)};
-  // The first column where no window begins before it.
+  // Without padding on the left, column 0 holds first taps only, which `mid` does not cover.
   const size_t end = HWY_MIN(2 * (first + call.count) + 1 - axes.y.pad, axes.y.cells);
   for (size_t j = 2 * first - (first != 0 ? axes.y.pad : 0); pad_x == 0 && j < end; ++j)
     max.seen = hn::Add(max.seen, hn::Set(d, call.x.data[j * call.x.row]));
@@ -259,9 +259,9 @@ struct Average {
 
   HWY_INLINE void Begin(size_t) const {}
   template <class P>
-  HWY_INLINE V Row(P place, const float* from) const {
+  HWY_INLINE V Row(P span, const float* from) const {
     V left, mid;
-    LoadTaps(place, from, hn::Zero(D()), left, mid);
+    LoadTaps(span, from, hn::Zero(D()), left, mid);
     return hn::Add(hn::Add(left, mid), hn::DupOdd(mid));
   }
   template <uint32_t kRows>

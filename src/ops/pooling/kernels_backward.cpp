@@ -1,5 +1,5 @@
-// The backward kernels of kernels.h. Loops over indices are plain: the compiler vectorises them for
-// each target.
+// The backward kernels of kernels.h. The loops over indices are plain C++; the compiler vectorizes
+// them for each target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_backward.cpp"
 #include "hwy/foreach_target.h"
@@ -28,7 +28,7 @@ void Divide(const float* g, const float* divisor, float factor, size_t n, float*
       });
 }
 
-// The sum over the taps t, t + step, ... of a vector of q(x - (t * dilation - pad) / stride).
+// A vector of sums over the taps t, t + step, ... of q(x - (t * dilation - pad) / stride).
 template <int kStride>
 HWY_INLINE V SumReaching(const float* q, size_t count, size_t dilation, size_t pad, size_t t,
                          size_t step) {
@@ -41,8 +41,8 @@ HWY_INLINE V SumReaching(const float* q, size_t count, size_t dilation, size_t p
   return sum;
 }
 
-// At a stride of 2 the taps with an even distance from the padding reach the even cells, the others
-// the odd ones: every other tap, or with an even dilation all or none.
+// At a stride of 2, taps whose distance from the padding is even reach even cells, the others odd
+// cells. With an odd dilation these are alternate taps, with an even dilation all or none.
 void SpreadBy2(const float* q, const PoolingTaps& taps, size_t pad, size_t n, float* row) {
   const D d;
   const size_t count = taps.count, dilation = taps.dilation, step = dilation % 2 != 0 ? 2 : 1;
@@ -62,7 +62,8 @@ void SpreadRow(const float* padded, const PoolingTaps& taps, size_t pad, size_t 
     hn::StoreU(SumReaching<1>(q + i, taps.count, taps.dilation, pad, 0, 1), d, row + i);
 }
 
-// The rows are readable for a vector behind their end; factor and dx are not. kRows 0: any number.
+// The rows may be read up to a vector behind their end; factor and dx may not. kRows is the number
+// of rows, or 0 for any number.
 template <bool kFactor, bool kAccumulate, size_t kRows>
 void AddRowsOf(const PoolingRows& rows, size_t n, const float* factor, float* dx) {
   const D d;
@@ -96,7 +97,7 @@ void AddRows(const PoolingRows& rows, size_t n, const float* factor, bool accumu
 
 // ---- Indices ----
 
-// Both v and last - v have a clear top bit exactly if v <= last, as last has one itself.
+// The top bit of `last` is clear, so v and last - v both have a clear top bit exactly if v <= last.
 template <class T>
 bool AllBelow(const T* index, size_t n, T limit) {
   const T last = limit - 1;

@@ -1,10 +1,11 @@
-// The gradient of the average of windows of 3 x 3 at a stride of 2. Counted from the padding, a
-// window has its middle at an odd cell of its own and shares the even ones beside it:
+// The gradient of the average of windows of 3 x 3 at a stride of 2. Counted from the start of the
+// padding, the middle of a window is an odd cell of its own, and the even cells on both sides are
+// shared:
 //   odd cell: its window        even cell: the window that ends there, and the one that begins
 // The same holds for rows. Columns are walked downwards, two rows of cells for each row of windows,
-// so that what windows give to the row they share stays in registers, and each cell is written
-// once. Pair i of cells is 2 i, 2 i + 1: the middle of window i, and the even cell behind it (with
-// a pad of 1) or before it (0).
+// so that the contributions to a shared row stay in registers and each cell is written once. Pair i
+// is cells 2 i and 2 i + 1: the middle of window i, and the even cell behind it (with a pad of 1)
+// or before it (without padding).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_backward_3x3.cpp"
 #include "hwy/foreach_target.h"
@@ -34,8 +35,8 @@ struct AverageCall {
   }
 };
 
-// Lanes in an order in which InterleaveLower takes the first half of them all, and InterleaveUpper
-// the second; or those `shift` behind them.
+// An order of lanes, rotated by `shift`, in which InterleaveLower yields the first half of all
+// lanes and InterleaveUpper the second, although both work on 128-bit blocks.
 HWY_INLINE auto HalvesApart(size_t shift) {
   const DI di;
   constexpr size_t kMax = hn::MaxLanes(DI());
@@ -58,7 +59,7 @@ HWY_INLINE void Interleave(V a, V b, V& lower, V& upper) {
 #endif
 }
 
-// The first or the last lane, whose neighbour is in another vector.
+// The lane, first or last, whose neighbouring window is in another vector.
 template <size_t kPad>
 HWY_INLINE hn::Mask<D> OuterLane() {
   const DI di;
@@ -66,15 +67,15 @@ HWY_INLINE hn::Mask<D> OuterLane() {
   return hn::RebindMask(D(), hn::Eq(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(lane))));
 }
 
-// Some vectors of windows and the pairs of cells with their middles; of a single vector, fewer than
-// there are lanes.
+// Vectors of windows and the pairs of cells at their middles. A single vector may be partial.
 template <size_t kPad, size_t kVectors, bool kAccumulate>
 struct AverageColumns {
   size_t windows, pairs;
   V divisor[kVectors];
   float outer_divisor;
 
-  // What the windows at g, and the one beside them at `outer`, give to a row of cells.
+  // Computes what the windows at g, and the next one beyond them with gradient `outer`, contribute
+  // to a row of cells.
   HWY_INLINE void Row(const float* g, float outer, float factor, V (&cells)[2 * kVectors]) const {
     const D d;
     const size_t lanes = hn::Lanes(d);
@@ -111,7 +112,7 @@ struct AverageColumns {
   }
 };
 
-// From window `first` on.
+// Walks down the columns of kVectors vectors of windows, from window `first` on.
 template <size_t kPad, size_t kVectors, bool kAccumulate>
 HWY_INLINE void WalkAverage(const AverageCall& call, size_t first, size_t pairs) {
   const D d;
@@ -128,7 +129,7 @@ HWY_INLINE void WalkAverage(const AverageCall& call, size_t first, size_t pairs)
                                       LoadFirst(d, from, columns.windows), hn::Set(d, 1.0f));
   }
   const size_t beside = kPad == 1 ? first + kVectors * lanes : first - 1;
-  const bool alone = beside >= n;  // also before the row, where it wraps around
+  const bool alone = beside >= n;  // also if first - 1 wraps around
   const float none = 0, *outer = alone ? &none : call.g.data + beside;
   columns.outer_divisor = alone ? 1 : call.divisor[beside];
   const size_t g_row = call.g.row, outer_row = alone ? 0 : g_row, row = call.dx.row;

@@ -1,5 +1,5 @@
-// The global average of small planes, many planes in a call: a plane is so short that the steps of
-// a general window cost several times as much as its sum.
+// The global average of small planes, many planes per call: a plane is so short that the steps of
+// the general kernels cost several times as much as the sum itself.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_global.cpp"
 #include "hwy/foreach_target.h"

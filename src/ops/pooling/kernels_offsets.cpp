@@ -1,4 +1,4 @@
-// Offsets of special.h: the client's indices in two bytes, found as they are checked.
+// The offsets of special.h: the client's indices are checked and reduced to 16 bits in one pass.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_offsets.cpp"
 #include "hwy/foreach_target.h"
@@ -16,8 +16,9 @@ using DI = hn::RebindToSigned<D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 
-// With d the distance from the first cell of the window, d - row * width is smallest for the row of
-// the index, where it is the column: for others it is larger, or negative, which is larger still.
+// The column of an offset from the first cell of the window. As an unsigned number, offset - row *
+// width is smallest for the row that holds the cell, where it is the column; for earlier rows it is
+// larger, and for later rows it wraps around to a very large number.
 template <size_t kRows>
 HWY_INLINE uint16_t ColumnOf(uint16_t offset, uint16_t width) {
   const auto second = static_cast<uint16_t>(offset - width);
@@ -52,7 +53,7 @@ bool EncodeBy(const T* index, const PoolingOrigins& origins, size_t n, size_t wi
 
 using D16 = hn::Repartition<uint16_t, D>;
 
-// The lower halves, or all; every bit seen goes to `bits`.
+// Loads the low 32 bits of a vector of indices and collects all their bits in `bits`.
 HWY_INLINE VI LoadIndex(const uint64_t* from, hn::Vec<hn::Repartition<uint64_t, D> >& bits) {
   const hn::Repartition<uint64_t, D> wide;
   const DI di;
@@ -66,8 +67,8 @@ HWY_INLINE VI LoadIndex(const uint32_t* from, hn::Vec<hn::RebindToUnsigned<D> >&
   return hn::BitCast(DI(), index);
 }
 
-// Narrows two int32 vectors to 16 bits, saturating. Targets narrow blocks of 128 bits, taking one
-// of each vector in turn; the lookup restores the order.
+// Narrows two int32 vectors to 16 bits, saturating. Targets narrow 128-bit blocks, one of each
+// vector in turn; the table lookup restores the order.
 HWY_INLINE hn::Vec<D16> Narrow(VI a, VI b) {
   const hn::Repartition<int16_t, D> d16;
   const hn::Repartition<uint64_t, D> pieces;

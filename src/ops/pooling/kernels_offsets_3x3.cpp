@@ -1,9 +1,9 @@
-// Gradients of the maxima of windows of 3 x 3 at a stride of 2, made from offsets as in
-// kernels_2x2.cpp. Counted from the padding, a window has its middle at an odd cell of its own
-// and shares the even ones beside it:
+// Gradients of the maxima of windows of 3 x 3 at a stride of 2, computed from offsets as in
+// kernels_2x2.cpp. Counted from the start of the padding, the middle of a window is an odd cell of
+// its own, and the even cells on both sides are shared:
 //   odd cell: its window        even cell: the window that ends there, and the one that begins
-// The same holds for rows: what windows give to the row they share with those below is kept until
-// these are done, so that each cell is written once.
+// The same holds for rows: contributions to the row that windows share with those below are stored
+// until these are done, so that each cell is written once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/pooling/kernels_offsets_3x3.cpp"
 #include "hwy/foreach_target.h"
@@ -28,7 +28,7 @@ struct MaxCall {
   PoolingPlane<float> dx;
 };
 
-// A vector of windows, with those beside them.
+// A vector of windows, and the neighbouring windows that share their even cells.
 template <size_t kPad>
 struct MaxWindows {
   V g, beside_g;
@@ -41,7 +41,7 @@ struct MaxWindows {
     constexpr ptrdiff_t kBeside = kPad == 1 ? 1 : -1;
     offset = hn::PromoteTo(di, hn::LoadU(d16, offsets));
     beside_offset = hn::PromoteTo(di, hn::LoadU(d16, offsets + kBeside));
-    // Never -0, as what is added to a cell that was cleared.
+    // Adding 0 turns -0 into +0, just as adding to a cleared cell does.
     g = hn::Add(hn::Zero(d), hn::LoadU(d, from));
     beside_g = hn::Add(hn::Zero(d), hn::LoadU(d, from + kBeside));
   }
@@ -49,8 +49,8 @@ struct MaxWindows {
   static HWY_INLINE V Take(V from, VI offsets, VI tap) {
     return hn::And(from, hn::BitCast(D(), hn::VecFromMask(DI(), hn::Eq(offsets, tap))));
   }
-  // What goes to the middle cell of a row; and to the shared one, from the window that ends there
-  // and from the one that begins.
+  // The contributions in one row of cells: to the middle cell; and to the shared cell, from the
+  // window that ends there and from the one that begins there.
   HWY_INLINE V Middle(const VI (&taps)[3]) const { return Take(g, offset, taps[1]); }
   HWY_INLINE V Ending(const VI (&taps)[3]) const {
     return kPad == 1 ? Take(g, offset, taps[2]) : Take(beside_g, beside_offset, taps[2]);
@@ -61,20 +61,20 @@ struct MaxWindows {
   HWY_INLINE V Between(const VI (&taps)[3]) const { return hn::Add(Ending(taps), Beginning(taps)); }
 };
 
-// The cells of a row: the middles of windows, and those between them.
+// Stores a row of cells from the middles of windows and the cells between them.
 template <size_t kPad>
 HWY_INLINE void StorePairs(V middle, V between, float* to) {
   hn::StoreInterleaved2(kPad == 1 ? middle : between, kPad == 1 ? between : middle, D(), to);
 }
 
-// Some pairs of cells of all rows, in a few vectors; the last one overlaps the one before it.
+// Up to four vectors of pairs of cells in all rows; the last vector overlaps the one before it.
 struct MaxStrip {
   static constexpr size_t kVectors = 4;
 
   size_t width;
   size_t last;                                       // the first pair of the last vector
-  HWY_ALIGN int32_t alone[hn::MaxLanes(DI())] = {};  // -1 where a window has none beside it
-  // What the windows above give to the row of cells that they share with those below.
+  HWY_ALIGN int32_t alone[hn::MaxLanes(DI())] = {};  // -1 where a window has no neighbour
+  // The contributions of the windows above to the row of cells that they share with those below.
   HWY_ALIGN float middle[kVectors * hn::MaxLanes(D())] = {};
   HWY_ALIGN float between[kVectors * hn::MaxLanes(D())] = {};
 };
@@ -84,10 +84,10 @@ struct MaxRows {
   size_t count;
   PoolingPlane<const uint16_t> offsets;
   PoolingPlane<const float> g;
-  PoolingPlane<float> cells;  // from the row of the middles of the first windows on
+  PoolingPlane<float> cells;  // from the row of the middles of the first row of windows on
 };
 
-// A cell adds up its windows in the order of a scan.
+// Each cell adds the contributions of its windows in scan order.
 template <size_t kPad, bool kTop, size_t kVectors>
 void SpreadMaxRows(const MaxRows& rows, MaxStrip& strip) {
   const D d;
@@ -135,13 +135,13 @@ HWY_INLINE void SpreadMaxBy(size_t vectors, const MaxRows& rows, MaxStrip& strip
   by(rows, strip);
 }
 
-// A copy of a row of windows, with room for whole vectors and the windows beside them.
+// A copy of a row of windows with room for whole vectors and for the windows on both sides.
 struct MaxRowCopy {
   static constexpr size_t kSize = MaxStrip::kVectors * hn::MaxLanes(D()) + 2;
   uint16_t offsets[kSize] = {};
   float g[kSize] = {};
 
-  // From window `first` of the row on, and the one before it.
+  // Copies `size` windows from window `first` of the row on, and the one before them.
   void Take(MaxRows& rows, size_t first, size_t size) {
     const size_t before = first > 0 ? 1 : 0;
     std::copy_n(rows.offsets.data - before, before + size, offsets + 1 - before);
@@ -151,7 +151,7 @@ struct MaxRowCopy {
   }
 };
 
-// Pairs [first, first + pairs).
+// Processes pairs [first, first + pairs) in all rows.
 template <size_t kPad>
 void SpreadMaxStrip(const MaxCall& call, size_t first, size_t pairs) {
   const D d;
@@ -167,7 +167,8 @@ void SpreadMaxStrip(const MaxCall& call, size_t first, size_t pairs) {
   float* to = call.dx.data + 2 * first;  // the row of cells above the middles
   if (y.pad == 1) to -= row;
   for (size_t j = 0, count; j < height; j += count, to += 2 * count * row) {
-    // Beside the end of a row is another row, which may be read, but for one.
+    // Loads of neighbouring windows reach beyond the end of a row into another row, except in the
+    // first or last row of the plane, which is copied.
     const size_t edge = kPad == 1 ? height - 1 : 0;
     const bool copied = call.g.row != n || j == edge, top = 2 * j >= y.pad;
     count = copied || j == 0 ? 1 : (edge == 0 ? height : edge) - j;
@@ -192,7 +193,7 @@ void SpreadMaxOf(const MaxCall& call) {
   const size_t lanes = hn::Lanes(D()), n = axes.x.windows, pairs = WholePairs(axes.x);
   const size_t most = MaxStrip::kVectors * lanes;
   for (size_t i = 0; i < pairs; i += most) {
-    // The last strip is moved back so that it fills a vector at least.
+    // The last strip is moved back so that it has at least one whole vector.
     const size_t first = HWY_MIN(i, pairs - lanes);
     SpreadMaxStrip<kPad>(call, first, HWY_MIN(most, pairs - first));
   }

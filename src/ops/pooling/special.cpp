@@ -6,7 +6,7 @@
 namespace bnns::impl {
 namespace {
 
-// Cells of a plane that are added up plainly: few enough for an accurate sum.
+// Planes of up to this many cells are summed in float: they are small enough for an accurate sum.
 constexpr size_t kSmallPlane = 1024;
 
 bool is_max(const PoolingProblem& p) {
@@ -17,7 +17,7 @@ bool is_average(const PoolingProblem& p) {
   return p.kind == PoolingKind::kAverage || p.kind == PoolingKind::kAverageInside;
 }
 
-// Windows of 3 cells at a stride of 2, the middle one always inside.
+// Windows of 3 cells at a stride of 2 whose middle cell is always inside.
 bool is_3by2(const PoolingAxis& axis) {
   return axis.taps == 3 && axis.stride == 2 && axis.dilation == 1 && axis.pad <= 1 &&
          2 * axis.windows <= axis.pad + axis.cells;

@@ -1,6 +1,6 @@
-// What the pooling kernels share: vectors of neighbouring windows, incomplete vectors, and the
-// pairs of cells of windows of 3 at a stride of 2. Pair i is 2 i, 2 i + 1: the middle of window i,
-// and the even cell behind it (with a pad of 1) or before it (0).
+// Shared by the pooling kernels: vectors of neighbouring windows, partial vectors, and the pairs of
+// cells of windows of 3 at a stride of 2. Pair i is cells 2 i and 2 i + 1: the middle of window i,
+// and the even cell behind it (with a pad of 1) or before it (without padding).
 
 #if defined(OPENBNNS_OPS_POOLING_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_POOLING_VECTORS_INL_H_
@@ -18,6 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 
+// Stores the first n lanes.
 template <class D, class V, class T = hwy::HWY_NAMESPACE::TFromD<D>>
 HWY_INLINE void StoreFirst(D d, V v, size_t n, T* to) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -30,7 +31,7 @@ HWY_INLINE void StoreFirst(D d, V v, size_t n, T* to) {
   std::memcpy(to, tail, n * sizeof(T));
 }
 
-// The other lanes are 0.
+// Loads the first n lanes; the others are 0.
 template <class D, class T = hwy::HWY_NAMESPACE::TFromD<D>>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadFirst(D d, const T* from, size_t n) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -43,7 +44,8 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadFirst(D d, const T* from, size_t n) {
   return hn::Load(d, tail);
 }
 
-// One value of each of neighbouring windows, `stride` apart. kStride 0: any stride.
+// Loads one value of each of a vector of windows, `stride` apart. kStride is the stride, or 0 for
+// any.
 template <int kStride, class D, class T = hwy::HWY_NAMESPACE::TFromD<D>>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadStrided(D d, const T* from, size_t stride) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -60,18 +62,18 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> LoadStrided(D d, const T* from, size_t str
   }
 }
 
-// A value of a maximum replaces the best of those before it if it is larger, or the first NaN.
+// A value replaces the largest of the values before it if it is larger, or if it is the first NaN.
 template <bool kCells, class V, class VI>
 HWY_INLINE void TakeLater(V v, VI cell, V& best, VI& best_cell) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const auto keep = hn::Or(hn::Ge(best, v), hn::IsNaN(best));
-  best = hn::IfThenElse(keep, best, v);
+  const auto best_stays = hn::Or(hn::Ge(best, v), hn::IsNaN(best));
+  best = hn::IfThenElse(best_stays, best, v);
   if constexpr (kCells)
-    best_cell = hn::IfThenElse(hn::RebindMask(hn::DFromV<VI>(), keep), best_cell, cell);
+    best_cell = hn::IfThenElse(hn::RebindMask(hn::DFromV<VI>(), best_stays), best_cell, cell);
 }
 
-// at(i, n) for vectors that cover [0, n): whole ones, the last overlapping the one before it, which
-// what is computed must allow; or a single incomplete one.
+// Calls at(i, n) for vectors that cover [0, n): whole ones, the last of which overlaps the one
+// before it, so that the operation must be repeatable; or a single partial vector.
 template <class D, class At>
 HWY_INLINE void ForVectors(D d, size_t n, const At& at) {
   const size_t lanes = hwy::HWY_NAMESPACE::Lanes(d);
@@ -82,7 +84,7 @@ HWY_INLINE void ForVectors(D d, size_t n, const At& at) {
   }
 }
 
-// Pairs that are inside as a whole; and whether one more cell is reached by the last window.
+// The number of pairs that lie entirely inside; and whether the last window reaches one more cell.
 HWY_INLINE size_t WholePairs(const PoolingAxis& x) {
   return HWY_MIN(x.windows, x.cells / 2);
 }
@@ -91,7 +93,7 @@ HWY_INLINE bool HasLastCell(const PoolingAxis& x) {
   return 2 * pairs < x.cells && (x.pad == 0 || pairs < x.windows);
 }
 
-// What is right of the pairs, and below the windows.
+// Clears the cells right of the pairs and below the windows.
 inline void ClearBehindPairs(const PlaneAxes& axes, const PoolingPlane<float>& dx) {
   const size_t width = axes.x.cells, begin = 2 * WholePairs(axes.x);
   const size_t end = 2 * axes.y.windows + 1 - axes.y.pad;
