@@ -1,7 +1,7 @@
 // The element-wise activation functions: y = forward(x), and dx from dy with either the forward
 // input x (`from_input`) or the forward output y (`from_output`). a and b are alpha and beta.
-// A gradient selects rather than multiplies by 0 or 1, so that an infinite dy cannot make a NaN
-// where the slope is zero. Comparisons are written so that a NaN passes through.
+// Gradients select dy or 0 instead of multiplying by a slope of 1 or 0, so that an infinite dy
+// cannot make a NaN where the slope is 0. Comparisons are written so that NaN passes through.
 
 #if defined(OPENBNNS_OPS_ACTIVATION_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_ACTIVATION_FUNCTIONS_INL_H_
@@ -60,7 +60,7 @@ HWY_INLINE V TanhSlope(V x) {
   return hn::Mul(Set(4), SigmoidSlope(hn::Add(x, x)));
 }
 
-// Slopes are constant far out; bounding x there keeps 0 * infinity away. NaN stays.
+// Far from 0 slopes are constant; clamping x there avoids 0 * infinity. NaN passes through.
 HWY_INLINE V Bounded(V x) {
   return AtLeast(D(), AtMost(D(), x, 1e9f), -1e9f);
 }
@@ -168,7 +168,7 @@ struct HardSigmoid {
   }
 };
 
-// (1 + tanh u) / 2 = s(2u) keeps the accuracy where tanh u is close to -1.
+// (1 + tanh u) / 2 is computed as s(2u), which is accurate where tanh u is close to -1.
 struct GeluApproximation {
   static HWY_INLINE V twice_u(V x, const P& p) {
     const V cubic = hn::MulAdd(hn::Mul(Beta(p), hn::Mul(x, x)), x, x);
@@ -288,7 +288,7 @@ struct SoftShrink : HardShrink {
   }
 };
 
-// x - tanh x loses its leading digits near 0, where the series takes over.
+// x - tanh x cancels near 0, where the series is used instead.
 struct TanhShrink {
   static HWY_INLINE V forward(V x, const P&) {
     const V x2 = hn::Mul(x, x);
@@ -301,9 +301,9 @@ struct TanhShrink {
     const V t = Tanh(D(), x);
     return hn::Mul(dy, hn::Mul(t, t));
   }
-  // Solves x - tanh x = |y|: three steps of Newton from these starts leave 1e-9.
+  // Solves x - tanh x = |y| by Newton's method: three steps from these starting points leave 1e-9.
   static HWY_INLINE V from_output(V y, V dy, const P& p) {
-    const V target = AtMost(D(), hn::Abs(y), 1e9f);  // the slope is 1 long before
+    const V target = AtMost(D(), hn::Abs(y), 1e9f);  // the slope is 1 long before that
     const V root = CubeRoot(hn::Mul(Set(3), target));
     V x = hn::IfThenElse(hn::Lt(target, Set(1)), hn::MulAdd(hn::Mul(Set(0.2f), target), root, root),
                          hn::Add(target, Set(1)));
@@ -361,13 +361,13 @@ struct SigmoidWeighted {
 };
 using Silu = SigmoidWeighted<1000>;
 
-// Not injective for y < 0: the branch right of the minimum is taken.
+// The function is not injective for y < 0; the branch right of the minimum is taken.
 struct GeluApproximationSigmoid : SigmoidWeighted<1702> {
   static constexpr float kArgmin = -0.75115426f;
   static constexpr float kMinimum = -0.16361019f;
-  static constexpr float kTwoOverCurvature = 5.3949724f;  // there
-  // Solves x s(1.702 x) = y: a parabola through the minimum, or y + 0.1, starts Newton so close
-  // that four steps leave 1e-12.
+  static constexpr float kTwoOverCurvature = 5.3949724f;  // 2 / curvature at the minimum
+  // Solves x s(1.702 x) = y by Newton's method. It starts at a parabola through the minimum, or at
+  // y + 0.1, so close that four steps leave 1e-12.
   static HWY_INLINE V from_output(V y, V dy, const P& p) {
     const V target = Bounded(y);
     const V above = hn::Max(hn::Sub(target, Set(kMinimum)), Zero());
@@ -394,7 +394,7 @@ struct GeluFunction {
   static HWY_INLINE V from_input(V x, V dy, const P&) { return hn::Mul(dy, GeluSlope(D(), x)); }
 };
 
-// x is uniform in (0, 1) here: the op draws it.
+// x is uniform in (0, 1) here; the op draws it.
 struct Gumbel {
   static HWY_INLINE V forward(V u, const P& p) {
     const V inner = hn::Sub(Beta(p), Log(D(), hn::MulAdd(Alpha(p), u, Beta(p))));

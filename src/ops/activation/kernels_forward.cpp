@@ -13,7 +13,7 @@ namespace {
 
 template <class F>
 void Forward(const float* x, float* y, size_t n, const ActivationCoefficients& p) {
-  const ActivationCoefficients local = p;  // y may not alias it: keeps the constants in registers
+  const ActivationCoefficients local = p;  // stores to y cannot change a local copy
   MapRow(x, y, n, [&](activations::V v) HWY_ATTR { return F::forward(v, local); });
 }
 

@@ -62,7 +62,8 @@ const BackwardKernel* FromInputTable() {
   return kTable;
 }
 
-// Two vectors of partial sums; their join is fixed, so the bits depend on the row alone.
+// The partial sums are in two vectors that are joined in a fixed order, so that the bits depend on
+// the row alone.
 float LeakyGradientBlock(const float* x, const float* dy, size_t n) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
@@ -82,7 +83,7 @@ float LeakyGradientBlock(const float* x, const float* dy, size_t n) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))) + rest;
 }
 
-// Blocks are joined in double, so that a long row is as accurate as a short one.
+// Blocks are summed in double, so that a long row is as accurate as a short one.
 float LeakyGradient(const float* x, const float* dy, size_t n) {
   constexpr size_t kSumBlock = 1024;
   double sum = 0;

@@ -1,4 +1,4 @@
-// Gradient kernels that use the forward output y: what a fused activation needs in training.
+// Gradient kernels that use the forward output y, which is what training a fused activation needs.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/activation/kernels_from_output.cpp"
 #include "hwy/foreach_target.h"

@@ -1,5 +1,5 @@
-// Kernels of fully_connected_small.h. Rows that end within a vector are finished with the last
-// whole vector of the row: lanes done before are masked out, so that nothing outside is touched.
+// Kernels of small.h. A row that is no multiple of a vector ends with a vector that overlaps the
+// one before; its repeated lanes are masked out, so that nothing outside the row is touched.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/fully_connected/small.cpp"
 #include "hwy/foreach_target.h"
@@ -21,7 +21,7 @@ using gemm::D;
 using gemm::V;
 using Mask = hn::Mask<D>;
 
-// The lanes of the last whole vector of a row that no vector before it holds.
+// Mask of the lanes of a row's last vector that no vector before it holds.
 HWY_INLINE Mask RestOf(size_t size) {
   const D d;
   return hn::Not(hn::FirstN(d, hn::Lanes(d) - size % hn::Lanes(d)));
@@ -31,16 +31,16 @@ HWY_INLINE Mask RestOf(size_t size) {
 
 constexpr size_t kFour = 4;
 
-// x and where its vectors end.
+// x, and how its vectors cover it.
 struct Input {
   const float* x;
   size_t whole;  // vectors
-  size_t steps;  // vectors, the incomplete one included
-  size_t last;   // where the last whole vector of the row begins
+  size_t steps;  // vectors, the partial one included
+  size_t last;   // where the last vector of the row begins
   Mask rest;
 };
 
-// Steps [s, end) of four rows as one chain.
+// Sums steps [s, end) of four rows as one chain of products.
 HWY_INLINE void Chain(const Input& in, const float* w, size_t row, size_t s, size_t end,
                       V (&sums)[kFour]) {
   const D d;
@@ -62,13 +62,14 @@ HWY_INLINE void Chain(const Input& in, const float* w, size_t row, size_t s, siz
   }
 }
 
-// All rows; kMore: a row has more steps than one chain.
+// Computes all rows. kMore: a row has more steps than one chain.
 template <bool kMore>
 HWY_INLINE void AllRows(const SmallLayer& p, const Input& in, float* y) {
   const hn::Full128<float> four;
   const size_t first = kMore ? kGemmShortChain : in.steps;
   for (size_t done = 0; done < p.out_size; done += kFour) {
-    const size_t o = std::min(done, p.out_size - kFour);  // the last four once more
+    // The last four rows may overlap those before them.
+    const size_t o = std::min(done, p.out_size - kFour);
     const float* w = p.w + o * p.w_row;
     V sums[kFour];
     Chain(in, w, p.w_row, 0, first, sums);
@@ -91,7 +92,7 @@ HWY_INLINE void AllRows(const SmallLayer& p, const Input& in, float* y) {
 }
 
 void Forward(const SmallLayer& given, const float* x, float* y) {
-  const SmallLayer p = given;  // stores to y cannot change it
+  const SmallLayer p = given;  // stores to y cannot change a local copy
   const size_t lanes = hn::Lanes(D()), whole = p.in_size / lanes;
   const Input in = {.x = x,
                     .whole = whole,
@@ -103,8 +104,8 @@ void Forward(const SmallLayer& given, const float* x, float* y) {
 
 // ---- Backward: columns of W in strips of kN vectors, all rows of a strip ----
 
-// What is stored: the value, or the sum with what is there. In a vector that overlaps the one
-// before only the rest is added.
+// Stores the value, or adds it to the value that is there. In a vector that overlaps the one
+// before, only the lanes of `rest` are added.
 template <bool kRest>
 HWY_INLINE void Put(float* to, bool accumulate, Mask rest, V value) {
   const D d;
@@ -116,6 +117,7 @@ HWY_INLINE void Put(float* to, bool accumulate, Mask rest, V value) {
   hn::StoreU(value, d, to);
 }
 
+// kN vectors of columns, in all rows.
 template <size_t kN, bool kDx, bool kDw, bool kRest>
 struct Strip {
   const SmallLayer& layer;
@@ -124,7 +126,7 @@ struct Strip {
   Mask rest;
   V x[kN];
 
-  // Rows [o, o + rows): a chain of dx, the rows of dw.
+  // Rows [o, o + rows): sums a chain of dx and stores the rows of dw.
   HWY_INLINE void Rows(size_t o, size_t rows, V (&sums)[kN]) const {
     const D d;
     for (V& sum : sums) sum = hn::Zero(d);
@@ -176,7 +178,7 @@ HWY_INLINE void Columns(const SmallLayer& layer, const SmallGradients& p) {
 }
 
 void Backward(const SmallLayer& given_layer, const SmallGradients& given) {
-  const SmallLayer layer = given_layer;  // stores to the gradients cannot change them
+  const SmallLayer layer = given_layer;  // stores to the gradients cannot change local copies
   const SmallGradients p = given;
   const bool dx = p.dx.data != nullptr, dw = p.dw.data != nullptr;
   if (dx && dw) {
@@ -202,7 +204,7 @@ const SmallKernels* SmallTable() {
 
 #else
 
-// Without vectors there is nothing to gain over the products of gemm.h.
+// Without vectors there is nothing to gain over gemm.
 const SmallKernels* SmallTable() {
   return nullptr;
 }
@@ -219,7 +221,8 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::impl {
 namespace {
 
-// 16 KB of weights beside as much gradient; g lies on the stack.
+// 16 KB of weights leave room in the first-level cache for a gradient of that size; g is on the
+// stack.
 constexpr size_t kMostWeights = 4096, kMostOut = 512;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Per-element losses: loss l(x, t) and gradient dl/dx, both from one evaluation; what a caller does
-// not use the compiler drops. e = x - t.
+// Per-element losses: loss l(x, t) and gradient dl/dx from one evaluation; the compiler drops the
+// result that a caller does not use. e = x - t.
 //   square error   e^2                                            2 e
 //   absolute error |e|                                            +1 if x >= t, else -1
 //   Huber          m (|e| - m/2), m = min(|e|, delta)             m with the sign of e
@@ -70,8 +70,8 @@ struct Hinge {
   }
 };
 
-// One exponential serves the logarithm and the sigmoid. The loss is linear + log(1 + e), so that a
-// sum of losses can do with the logarithm of a product.
+// One exponential serves the logarithm and the sigmoid. The loss is split into linear + log(1 + e),
+// so that a sum of losses needs only the logarithm of a product.
 struct SigmoidCrossEntropy {
   struct Parts {
     V linear, e, gradient;

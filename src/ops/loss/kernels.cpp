@@ -1,4 +1,4 @@
-// Kernels of loss.h: loops over elements, the tables of rows, totals of weights.
+// Kernels of loss.h: loops over elements, the table of row kernels, totals of weights.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/loss/kernels.cpp"
 #include "hwy/foreach_target.h"
@@ -18,7 +18,8 @@ using losses::Pair;
 using losses::Tail;
 using losses::V;
 
-// One vector of elements. kPlain: constant weight and scale, the gradient is set, no entries.
+// Processes one vector of elements. kPlain: weight and scale are constant, the gradient is set, and
+// there is no output per element.
 template <class F, bool kLoss, bool kGradient, bool kPlain>
 struct ElementStep {
   const LossElements& b;
@@ -26,7 +27,8 @@ struct ElementStep {
   V weight = hn::Set(D(), b.weight), scale = hn::Set(D(), b.scale);
   V factor = hn::Set(D(), b.weight* b.scale);
 
-  // load(row) and store(v, row) say where; the weighted loss is returned if weights differ.
+  // load(row) and store(v, row) access the vector's elements of a row. The loss that is returned is
+  // weighted only if there are weights per element.
   template <class Load, class Store>
   HWY_INLINE V operator()(const Load& load, const Store& store, V old) const {
     const Pair pair = F::at(load(b.x), load(b.t), p);
@@ -80,12 +82,12 @@ HWY_INLINE double ElementLoop(const LossElements& b, const LossCoefficients& p) 
   return b.weights == nullptr ? sum * b.weight : sum;
 }
 
-// Sums of linear + log(1 + e): with q = (1 + e_1) (1 + e_2) ... - 1, which loses nothing of small
-// e, one log(1 + q) serves many elements.
+// Sums linear + log(1 + e). With q = (1 + e_1) (1 + e_2) ... - 1, in which small e are not lost,
+// one log(1 + q) serves many elements.
 struct LogSum {
   V linear, q;
 
-  // Written out: an implicit constructor would not be compiled for the target.
+  // Written out, because an implicit constructor would not be compiled for the target.
   HWY_INLINE LogSum() : linear(hn::Zero(D())), q(hn::Zero(D())) {}
   HWY_INLINE void add(V l, V e) {
     linear = hn::Add(linear, l);
@@ -96,7 +98,7 @@ struct LogSum {
   }
 };
 
-// The plain loop of a loss with such parts.
+// The plain loop for losses that have such parts.
 template <class F>
 HWY_INLINE double LogSumLoop(const LossElements& b, const LossCoefficients& p) {
   const D d;
@@ -113,7 +115,7 @@ HWY_INLINE double LogSumLoop(const LossElements& b, const LossCoefficients& p) {
   even.add(tail.counted(last.linear), tail.counted(last.e));
   double sum = 0;
   for (size_t i = 0;;) {
-    // 33 factors of at most 2 at the most: q stays finite.
+    // Each sum takes at most 33 factors, which are at most 2, so that q stays finite.
     const size_t end = HWY_MIN(tail.main(), i + 64 * lanes);
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
       at(i, even);

@@ -2,9 +2,9 @@
 //   softmax CE      l = log(sum e^z) sum s - sum s z, z = x - max    dl/dx = p sum s - s
 //   categorical CE  the same over the m labels that are not 0, / m   dl/dx = w (p - [t != 0] / m)
 //   cosine          l = 1 - c, c = sum w t x                         dl/dx = w (c x - t)
-// p = e^z / sum e^z. A softmax row is read three times: maximum; exponentials with all sums;
-// gradient. The second pass leaves e^z in the gradient's row, unless that accumulates. A label of 0
-// contributes nothing to the loss even where p is 0.
+// p = e^z / sum e^z. A softmax row is read three times: for the maximum; for exponentials and all
+// sums; for the gradient. The second pass stores e^z in the gradient's row, unless the gradient
+// accumulates. A label of 0 contributes nothing to the loss even where p is 0.
 
 #if defined(OPENBNNS_OPS_LOSS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_LOSS_ROWS_INL_H_
@@ -27,10 +27,10 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace losses {
 
-// Elements summed in one set of float lanes before they join a sum in double.
+// Elements that are summed in float lanes before the sum is added to a double.
 inline constexpr size_t kSumBlock = 256;
 
-// A row without weights per element is a row of weights 1.
+// Pointers into one row. Without weights per element all weights are 1.
 struct RowPointers {
   const float *x, *t, *w;
   float* g;
@@ -84,7 +84,7 @@ HWY_INLINE float RowMax(const float* x, const Tail& tail, Tail::V x_tail) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
 }
 
-// What the passes of softmax-type losses take from a label, and make of the sums.
+// How the softmax losses use a label: its weighted value s, and the gradient that it gives.
 template <bool kCategorical>
 struct SoftmaxLabels {
   using D = Tail::D;
@@ -108,6 +108,7 @@ struct SoftmaxLabels {
   }
 };
 
+// Float sums of a block, by lane.
 struct SoftmaxLanes {
   Tail::V e, s, sz, labels;
 };
@@ -164,14 +165,14 @@ struct SoftmaxRow {
                           tail.counted(labels.weighted(t_tail, w_tail)), hn::Sub(x_tail, max),
                           tail.counted(t_tail));
     SoftmaxSums all;
-    const bool keep_e = row.g != nullptr && !row.accumulate;
+    const bool stores_e = row.g != nullptr && !row.accumulate;
     ForBlocks(
         tail.main(),
         [&](size_t i) HWY_ATTR {
           const V z = hn::Sub(hn::LoadU(d, row.x + i), max);
           const V e = ExpNonPositive(d, z), label = hn::LoadU(d, row.t + i);
           AddTerm<kCategorical>(block, e, labels.weighted(label, row.weights(i)), z, label);
-          if (keep_e) hn::StoreU(e, d, row.g + i);
+          if (stores_e) hn::StoreU(e, d, row.g + i);
         },
         [&]() HWY_ATTR { all.take(block); });
     return all;

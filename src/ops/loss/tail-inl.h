@@ -1,8 +1,8 @@
-// The end of a row. Kernels run over `main` elements in whole vectors and then once over the last
-// 1 to Lanes() ones. That last vector ends with the row and may begin before `main`: its first
-// lanes repeat elements that the loop has done, with the same result, so that it can be stored as a
-// whole and only sums have to leave them out. A row shorter than a vector passes through a buffer.
-// Nothing outside of the row is read or written.
+// The tail of a row. Kernels process `main` elements in whole vectors and then the last 1 to
+// Lanes() elements in one vector. That vector ends with the row and may begin before `main`: its
+// first lanes then repeat elements of the loop, with the same result, so that it can be stored as a
+// whole, and only sums have to leave these lanes out. A row shorter than a vector goes through a
+// buffer. Nothing outside of the row is read or written.
 
 #if defined(OPENBNNS_OPS_LOSS_TAIL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPENBNNS_OPS_LOSS_TAIL_INL_H_
@@ -26,7 +26,7 @@ class Tail {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
 
-  // n >= 1
+  // n must be at least 1.
   explicit HWY_INLINE Tail(size_t n) : n_(n), lanes_(hn::Lanes(D())) {
     main_ = (n - 1) / lanes_ * lanes_;
     const size_t repeated = is_short() ? 0 : lanes_ - (n - main_);
@@ -35,7 +35,7 @@ class Tail {
   }
 
   size_t main() const { return main_; }
-  // Of all lanes only those that the loop did not do.
+  // v in the lanes that the loop has not processed, 0 or `other` in the rest.
   HWY_INLINE V counted(V v) const { return hn::IfThenElseZero(counts_, v); }
   HWY_INLINE V counted_or(V v, V other) const { return hn::IfThenElse(counts_, v, other); }
 

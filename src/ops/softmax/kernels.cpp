@@ -20,8 +20,8 @@ using V = hn::Vec<D>;
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// Adds term(x[i], y[i]) over at most kSumBlock values; an incomplete vector is filled up with
-// `neutral`, whose term is nothing. Two chains of sums hide the latency of the addition.
+// Sums term(x[i], y[i]) over at most kSumBlock values. A partial vector is padded with `neutral`,
+// whose term is 0. Two accumulators hide the latency of the addition.
 constexpr size_t kSumBlock = 1024;
 
 template <class Term>
@@ -46,7 +46,7 @@ HWY_INLINE float SumBlock(const float* x, const float* y, size_t n, float neutra
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
-// Blocks are joined in double: the error of a long row stays that of a block.
+// Blocks are summed in double, so that the error of a long row is that of a block.
 template <class Term>
 HWY_INLINE float SumRow(const float* x, const float* y, size_t n, float neutral, const Term& term) {
   double sum = 0;
@@ -90,7 +90,7 @@ void Subtract(const float* x, float* y, size_t n, float max, float log_sum) {
   MapRow(x, y, n, [&](V v) HWY_ATTR { return hn::Sub(hn::Sub(v, m), l); });
 }
 
-// dx[i] = or += f(y[i], dy[i], i); f gets the vector of statistics at i, or a constant.
+// dx[i] = or += f(y[i], dy[i], i, lanes); i is where f finds statistics that differ by element.
 template <class F>
 HWY_INLINE void GradientRow(const float* y, const float* dy, float* dx, size_t n, bool accumulate,
                             const F& f) {
@@ -131,7 +131,7 @@ void LogSoftmaxGradient(const float* y, const float* dy, float* dx, size_t n, fl
               [&](V a, V b, size_t, size_t) HWY_ATTR { return LogSoftmaxSlope(a, b, s); });
 }
 
-// m lanes of a statistic; the caller's arrays hold whole vectors, so that no tail is needed.
+// Loads a vector of statistics; the caller's arrays hold whole vectors, so that there is no tail.
 HWY_INLINE V Statistic(const float* s, size_t i) {
   return hn::LoadU(D(), s + i);
 }
@@ -159,7 +159,7 @@ void SumInto(const float* x, float* sum, size_t n) {
   for (size_t i = 0; i < n; ++i) sum[i] += x[i];
 }
 
-// y[i] = f(x[i], i-th statistics)
+// y[i] = f(x[i], i), where f finds its statistics at i.
 template <class F>
 HWY_INLINE void MapEach(const float* x, float* y, size_t n, const F& f) {
   const D d;
