@@ -20,6 +20,14 @@ struct Batch {
   T* at(size_t index) const {
     return static_cast<T*>(data) + index * step;
   }
+
+  // Samples [first, first + count); of types of whole bytes.
+  Batch part(size_t first, size_t count) const {
+    Batch result = *this;
+    result.data = static_cast<char*>(data) + first * step * type_bytes(sample->type);
+    result.size = count;
+    return result;
+  }
 };
 
 // A gradient that a call writes: "set" or "accumulate".

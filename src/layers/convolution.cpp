@@ -78,7 +78,7 @@ void ConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
   const ConvolutionTensors tensors = check_forward(args, convolution_, use_client_pointer_);
   const uint64_t stream = op_.activation().is_random() ? streams_.next() : 0;
-  op_.forward(args.batch, images(tensors.in), images(tensors.out), stream);
+  op_.forward(tensors.in, tensors.out, stream);
 }
 
 void ConvolutionFilter::check_trainable(const BackwardArgs& args, bool want_weights) const {
@@ -97,19 +97,16 @@ ConvolutionOp::Gradients ConvolutionFilter::read_gradients(const BackwardArgs& a
                                                            Call& call) const {
   constexpr DeltaRules kImage = {.same_layout = true};
   ConvolutionOp::Gradients g = {};
-  g.dy = images(call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, convolution_.out,
-                                 "o_desc", kImage));
-  if (!is_identity())
-    g.out = images(call.reads(convolution_.out.view, args.out, args.out_stride, kOut));
+  g.dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, convolution_.out,
+                          "o_desc", kImage);
+  if (!is_identity()) g.out = call.reads(convolution_.out.view, args.out, args.out_stride, kOut);
   if (is_wanted(args.in_delta)) {
-    const Gradient dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta,
-                                          convolution_.in, "i_desc", kImage);
-    g.dx = images(dx);
-    g.dx_accumulate = dx.accumulate;
+    g.dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, convolution_.in,
+                             "i_desc", kImage);
     if (use_client_pointer_) call.reads(range_of(convolution_.weights.view), "w_desc.data");
   }
   if (is_wanted(args.weights_delta)) {
-    g.in = images(call.reads(convolution_.in.view, args.in, args.in_stride, kIn));
+    g.in = call.reads(convolution_.in.view, args.in, args.in_stride, kIn);
     const Descriptor dw = read_weights_delta(*args.weights_delta, convolution_);
     call.writes(range_of(dw.view), "weights_delta");
     g.dw = map_weights(dw, convolution_.transposed);
@@ -117,10 +114,7 @@ ConvolutionOp::Gradients ConvolutionFilter::read_gradients(const BackwardArgs& a
   }
   if (is_wanted(args.bias_delta)) {
     require(convolution_.has_bias, "bias_delta is given; the filter has no bias");
-    const Gradient db =
-        call.writes_parameter_delta(args.bias_delta, "bias_delta", convolution_.bias, "bias");
-    g.db = whole(db);
-    g.db_accumulate = db.accumulate;
+    g.db = call.writes_parameter_delta(args.bias_delta, "bias_delta", convolution_.bias, "bias");
   }
   return g;
 }
@@ -133,7 +127,7 @@ void ConvolutionFilter::apply_backward(const BackwardArgs& args) {
   Call call(args.batch);
   const ConvolutionOp::Gradients gradients = read_gradients(args, call);
   call.check_overlaps();
-  op_.backward(args.batch, gradients);
+  op_.backward(gradients);
 }
 
 void ConvolutionFilter::reserve(size_t batch, size_t callers) {

@@ -5,7 +5,6 @@
 #include "core/filter.h"
 #include "ops/activation/activation.h"
 #include "ops/convolution/geometry.h"
-#include "ops/convolution/rows.h"
 #include "ops/convolution/weights.h"
 #include "openbnns/bnns.h"
 
@@ -30,10 +29,6 @@ struct ConvolutionTensors {
 };
 ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionParameters& convolution,
                                  bool client);
-
-inline ImageBatch images(const Batch& batch) {
-  return {.one = *batch.sample, .data = batch.data, .stride = batch.step};
-}
 
 // Where the elements of weights lie; `weights` has passed the checks of read_convolution().
 ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);

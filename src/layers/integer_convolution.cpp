@@ -40,8 +40,7 @@ class IntegerConvolutionFilter final : public Filter {
 void IntegerConvolutionFilter::apply(const ForwardArgs& args) {
   if (args.batch == 0) return;
   const ConvolutionTensors tensors = check_forward(args, convolution_, use_client_pointer_);
-  run_integer_convolution(problem_, constants_.function(), threads(), args.batch,
-                          images(tensors.in), images(tensors.out));
+  run_integer_convolution(problem_, constants_.function(), threads(), tensors.in, tensors.out);
 }
 
 }  // namespace

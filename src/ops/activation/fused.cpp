@@ -41,7 +41,7 @@ View with_samples(const View& one, const void* data, size_t n, size_t step) {
   view.stride[view.rank] = step;
   ++view.rank;
   view.count = one.count * n;
-  view.span = n == 0 ? 0 : (n - 1) * step + one.span;
+  view.span = (n - 1) * step + one.span;
   return view;
 }
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/view.h"
+#include "core/batch.h"
 #include "ops/activation/activation.h"
 #include "ops/softmax/softmax.h"
 
@@ -87,6 +87,9 @@ class FusedActivation {
 
 // n samples, `step` values apart, as the last axis of a view that keeps the axes of one.
 View with_samples(const View& one, const void* data, size_t n, size_t step);
+inline View with_samples(const Batch& batch) {
+  return with_samples(*batch.sample, batch.data, batch.size, batch.step);
+}
 // The axes of one sample in Float32, without gaps.
 View packed(const View& one);
 

@@ -42,6 +42,7 @@ ConvolutionOp::ConvolutionOp(const Memory& memory, size_t threads,
                 limits(context_.kernels, problem, problem.transposed)),
       weight_gradient_(memory, problem.geometry, context_.kernels.lanes),
       per_thread_(plan_scratch()),
+      gradient_(packed(problem.out)),
       samples_(std::max<size_t>(1, threads * kGradientFloats / problem.out.count)),
       scratch_(memory) {}
 
@@ -67,10 +68,9 @@ T* ConvolutionOp::buffer(Array<T>& array, size_t size) {
   return array.data();
 }
 
-ImageBatch ConvolutionOp::gradient_buffer(Scratch& scratch) {
-  const View one = packed(problem_.out);
-  const size_t size = checked_mul(samples_, one.count, "the working memory of a convolution");
-  return {.one = one, .data = buffer(scratch.gradient, size), .stride = one.count};
+Batch ConvolutionOp::gradient_buffer(Scratch& scratch) {
+  const size_t size = checked_mul(samples_, gradient_.count, "the working memory of a convolution");
+  return make_batch(gradient_, buffer(scratch.gradient, size), samples_, gradient_.count);
 }
 
 ConvolutionWork ConvolutionOp::work(Scratch& scratch) {
@@ -121,41 +121,38 @@ const float* ConvolutionOp::ready_bias(Scratch& scratch) {
   return values;
 }
 
-void ConvolutionOp::forward(size_t batch, const ImageBatch& in, const ImageBatch& out,
-                            uint64_t random_stream) {
+void ConvolutionOp::forward(const Batch& in, const Batch& out, uint64_t random_stream) {
   const FusedActivation& f = problem_.activation;
-  const View all = with_samples(out.one, out.data, batch, out.step());
-  if (f.ignores_input()) return f.forward(context_.threads, all, random_stream);
+  if (f.ignores_input()) return f.forward(context_.threads, with_samples(out), random_stream);
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const Way way = forward_way();
   const ConvolutionPass pass = {.plan = &way.plan,
                                 .direction = way.direction,
                                 .source = RowReader(context_.run, in),
-                                .to = out,
+                                .to = {out, false},
                                 .panels = ready_panels(*scratch, way),
                                 .bias = ready_bias(*scratch),
-                                .activation = f.is_identity() || f.is_random() ? nullptr : &f,
-                                .accumulate = false};
-  run_pass(context_, batch, pass, work(*scratch));
-  if (f.is_random()) f.forward(context_.threads, all, random_stream);
+                                .activation = f.is_identity() || f.is_random() ? nullptr : &f};
+  run_pass(context_, pass, work(*scratch));
+  if (f.is_random()) f.forward(context_.threads, with_samples(out), random_stream);
 }
 
 // g of a range of samples. Whether threads help is decided for the whole batch: the next passes
 // wake them anyway, and find in their caches what they have written.
 void ConvolutionOp::make_gradient(const SampleRange& range, const Gradients& p,
-                                  const ImageBatch& g) const {
-  const View& one = g.one;
+                                  const Batch& g) const {
+  const View& one = *g.sample;
   const size_t plane = one.extent[0] * one.extent[1], channels = one.extent[2];
   const size_t step = std::clamp<size_t>(kGrainFloats / plane, 1, channels);
   const size_t blocks = div_up(channels, step);
   const double each = std::max(kNanoseconds, problem_.activation.nanoseconds());
   const double work = each * static_cast<double>(range.batch) * static_cast<double>(one.count);
-  const ImageBatch y = p.out.from(range.first), dy = p.dy.from(range.first);
+  const Batch y = p.out.part(range.first, range.count), dy = p.dy.part(range.first, range.count);
   const auto body = [&](size_t grain, size_t) {
     const size_t n = grain / blocks, c = grain % blocks * step;
-    const auto part = [&](const ImageBatch& images) {
-      View view = images.one;
-      view.data = images.floats() + images.offset(n, c, 0);
+    const auto part = [&](const Batch& images) {
+      View view = *images.sample;
+      view.data = row_of(images, n, c, 0);
       view.extent[2] = std::min(step, channels - c);
       view.count = plane * view.extent[2];
       return view;
@@ -165,40 +162,38 @@ void ConvolutionOp::make_gradient(const SampleRange& range, const Gradients& p,
   parallel_for(useful_threads(context_.threads, work), range.count * blocks, body);
 }
 
-void ConvolutionOp::backward(size_t batch, const Gradients& p) {
+void ConvolutionOp::backward(const Gradients& p) {
   // All memory before anything is written.
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const ConvolutionWork memory = work(*scratch);
   const Way way = backward_way();
-  const bool want_dx = p.dx.data != nullptr, want_dw = p.dw.view.data != nullptr;
-  const bool want_db = p.db.data != nullptr, activation = !problem_.activation.is_identity();
-  const float* panels = want_dx ? ready_panels(*scratch, way) : nullptr;
+  const bool want_dw = p.dw.view.data != nullptr, activation = !problem_.activation.is_identity();
+  const float* panels = p.dx ? ready_panels(*scratch, way) : nullptr;
   float* weight_sums = want_dw ? buffer(scratch->weight_sums, weight_gradient_.sums()) : nullptr;
-  double* bias_sums = want_db ? buffer(scratch->bias_sums, problem_.out.extent[2]) : nullptr;
-  const ImageBatch g = activation ? gradient_buffer(*scratch) : p.dy;
+  double* bias_sums = p.db ? buffer(scratch->bias_sums, problem_.out.extent[2]) : nullptr;
+  const Batch g = activation ? gradient_buffer(*scratch) : p.dy;
 
-  const size_t step = activation ? samples_ : batch;
+  const size_t batch = p.dy.size, step = activation ? samples_ : batch;
   for (size_t first = 0; first < batch; first += step) {
     const SampleRange range = {first, std::min(step, batch - first), batch};
     if (activation) make_gradient(range, p, g);
-    if (want_dx) {
+    if (p.dx) {
       const ConvolutionPass pass = {.plan = &way.plan,
                                     .direction = way.direction,
                                     .source = RowReader(context_.run, g),
-                                    .to = p.dx.from(first),
+                                    .to = {p.dx.part(first, range.count), p.dx.accumulate},
                                     .panels = panels,
                                     .bias = nullptr,
-                                    .activation = nullptr,
-                                    .accumulate = p.dx_accumulate};
-      run_pass(context_, range.count, pass, memory);
+                                    .activation = nullptr};
+      run_pass(context_, pass, memory);
     }
     if (want_dw) {
-      const RowReader in(context_.run, p.in.from(first)), out(context_.run, g);
+      const RowReader in(context_.run, p.in.part(first, range.count)), out(context_.run, g);
       weight_gradient_.run(context_, range, problem_.transposed ? in : out,
                            problem_.transposed ? out : in, p.dw, p.dw_accumulate, memory,
                            weight_sums);
     }
-    if (want_db) sum_channels(context_, range, g, p.db, p.db_accumulate, bias_sums);
+    if (p.db) sum_channels(context_, range, g, p.db, bias_sums);
   }
 }
 

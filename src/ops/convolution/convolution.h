@@ -40,19 +40,16 @@ class ConvolutionOp {
   void own_parameters(const Parameters& parameters);
   void use_parameters(const Parameters& parameters) { client_ = parameters; }
 
-  void forward(size_t batch, const ImageBatch& in, const ImageBatch& out, uint64_t random_stream);
+  void forward(const Batch& in, const Batch& out, uint64_t random_stream);
 
   struct Gradients {
-    ImageBatch in, out;  // of the forward pass, where needed
-    ImageBatch dy;
-    ImageBatch dx;  // data NULL: not wanted
-    bool dx_accumulate;
+    Batch in, out;  // of the forward pass, where needed
+    Batch dy;
+    Gradient dx, db;
     ConvolutionWeights dw;  // view.data NULL: not wanted
     bool dw_accumulate;
-    View db;  // data NULL: not wanted
-    bool db_accumulate;
   };
-  void backward(size_t batch, const Gradients& gradients);
+  void backward(const Gradients& gradients);
 
   void reserve(size_t callers);
 
@@ -81,8 +78,8 @@ class ConvolutionOp {
   size_t plan_scratch() const;
   template <class T>
   T* buffer(Array<T>& array, size_t size);
-  ImageBatch gradient_buffer(Scratch& scratch);
-  void make_gradient(const SampleRange& range, const Gradients& p, const ImageBatch& g) const;
+  Batch gradient_buffer(Scratch& scratch);
+  void make_gradient(const SampleRange& range, const Gradients& p, const Batch& g) const;
   ConvolutionWork work(Scratch& scratch);
   const float* ready_weights(Scratch& scratch);
   const float* ready_panels(Scratch& scratch, const Way& way);
@@ -94,6 +91,7 @@ class ConvolutionOp {
   ConvolutionPlan to_small_, to_large_;
   ConvolutionWeightGradientPlan weight_gradient_;
   size_t per_thread_;
+  View gradient_;   // one sample of g, without gaps
   size_t samples_;  // whose g is made at a time
   Array<float> own_weights_, own_panels_, own_bias_;
   Parameters client_ = {};

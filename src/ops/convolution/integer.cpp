@@ -42,8 +42,7 @@ void read_inputs(const ConvolutionAxis& x, View row, size_t s, const Block& b, c
 
 class Runner {
  public:
-  Runner(const IntegerConvolution& p, const IntegerLinear& f, const ImageBatch& in,
-         const ImageBatch& out)
+  Runner(const IntegerConvolution& p, const IntegerLinear& f, const Batch& in, const Batch& out)
       : p_(p), f_(f), in_(in), out_(out), weights_(line_of(p.weights.view)) {}
 
   void run(const Block& b) const {
@@ -54,7 +53,7 @@ class Runner {
       const size_t y = b.row * g.y.stride + r * g.y.dilation;
       if (y < g.y.before || y - g.y.before >= g.y.large) continue;
       for (size_t c = 0; c < g.large_channels; ++c) {
-        const View row = in_.row_view(b.n, b.group * g.large_channels + c, y - g.y.before);
+        const View row = row_view(in_, b.n, b.group * g.large_channels + c, y - g.y.before);
         for (size_t s = 0; s < g.x.taps; ++s) add_tap(b, row, c, r, s, sums);
       }
     }
@@ -86,22 +85,22 @@ class Runner {
       const auto sum = static_cast<int64_t>(sums[q] + static_cast<uint64_t>(bias));
       results[q] = integer_linear(f_, channel % f_.channels, sum);
     }
-    write_values(out_.row_view(b.n, channel, b.row), b.column, b.columns, results);
+    write_values(row_view(out_, b.n, channel, b.row), b.column, b.columns, results);
   }
 
   const IntegerConvolution& p_;
   const IntegerLinear& f_;
-  const ImageBatch &in_, &out_;
+  const Batch &in_, &out_;
   View weights_;
 };
 
 }  // namespace
 
 void run_integer_convolution(const IntegerConvolution& p, const IntegerLinear& f, size_t threads,
-                             size_t batch, const ImageBatch& in, const ImageBatch& out) {
+                             const Batch& in, const Batch& out) {
   const ConvolutionGeometry& g = p.geometry;
   const Runner runner(p, f, in, out);
-  const size_t rows = batch * g.groups * g.y.small;
+  const size_t rows = in.size * g.groups * g.y.small;
   const double products = static_cast<double>(g.x.small) * static_cast<double>(g.small_channels) *
                           static_cast<double>(g.large_channels * g.taps());
   parallel_for(useful_threads(threads, static_cast<double>(rows) * products), rows,

@@ -18,7 +18,6 @@ struct IntegerConvolution {
 };
 
 void run_integer_convolution(const IntegerConvolution& problem, const IntegerLinear& f,
-                             size_t threads, size_t batch, const ImageBatch& in,
-                             const ImageBatch& out);
+                             size_t threads, const Batch& in, const Batch& out);
 
 }  // namespace bnns::impl

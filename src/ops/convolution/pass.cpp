@@ -56,9 +56,9 @@ void fill_run(const ConvolutionKernels& kernels, const ConvolutionJob& job, cons
 
 class Runner {
  public:
-  Runner(const ConvolutionContext& context, size_t batch, const ConvolutionPass& pass,
+  Runner(const ConvolutionContext& context, const ConvolutionPass& pass,
          const ConvolutionWork& work)
-      : context_(context), batch_(batch), pass_(pass), work_(work) {
+      : context_(context), batch_(pass.to.size), pass_(pass), one_(*pass.to.sample), work_(work) {
     const ConvolutionGeometry& g = context.geometry;
     const bool large = pass.direction == ConvolutionDirection::kToLarge;
     outputs_ = large ? g.large_channels : g.small_channels;
@@ -67,7 +67,7 @@ class Runner {
   }
 
   void run() {
-    if (!pass_.plan->covers() && !pass_.accumulate) fill();
+    if (!pass_.plan->covers() && !pass_.to.accumulate) fill();
     const ConvolutionPlan& plan = *pass_.plan;
     if (plan.shares()) run_jobs(plan.common(), 0, plan.jobs());
     for (size_t j = 0; j < plan.jobs() && !plan.shares(); ++j) run_jobs(plan.job(j), j, j + 1);
@@ -97,6 +97,7 @@ class Runner {
   const ConvolutionContext& context_;
   size_t batch_;
   const ConvolutionPass& pass_;
+  const View& one_;  // of the images that are written
   ConvolutionWork work_;
   size_t outputs_, sources_;  // channels of one group
   bool whole_rows_;
@@ -104,32 +105,30 @@ class Runner {
 
 // What has no tap: the bias alone.
 void Runner::fill() const {
-  const View& one = pass_.to.one;
-  const size_t channels = one.extent[2];
-  const double work = 0.2 * static_cast<double>(one.count) * static_cast<double>(batch_);
+  const size_t channels = one_.extent[2];
+  const double work = 0.2 * static_cast<double>(one_.count) * static_cast<double>(batch_);
   parallel_for(useful_threads(context_.threads, work), batch_ * channels, [&](size_t i, size_t) {
     const size_t n = i / channels, c = i % channels;
     const float value = pass_.bias == nullptr ? 0 : pass_.bias[c];
-    for (size_t y = 0; y < one.extent[1]; ++y) {
-      float* row = pass_.to.floats() + pass_.to.offset(n, c, y);
-      for (size_t x = 0; x < one.extent[0]; ++x) row[x * one.stride[0]] = value;
+    for (size_t y = 0; y < one_.extent[1]; ++y) {
+      float* row = row_of(pass_.to, n, c, y);
+      for (size_t x = 0; x < one_.extent[0]; ++x) row[x * one_.stride[0]] = value;
     }
   });
 }
 
 // Rows that several jobs wrote.
 void Runner::activate() const {
-  const View& one = pass_.to.one;
   const FusedActivation& f = *pass_.activation;
-  const size_t width = one.extent[0], height = one.extent[1], channels = one.extent[2];
-  const size_t step = one.stride[0];
-  const double work = f.nanoseconds() * static_cast<double>(one.count * batch_);
+  const size_t width = one_.extent[0], height = one_.extent[1], channels = one_.extent[2];
+  const size_t step = one_.stride[0];
+  const double work = f.nanoseconds() * static_cast<double>(one_.count * batch_);
   const auto body = [&](size_t i, size_t worker) {
-    float* plane = pass_.to.floats() + pass_.to.offset(i / channels, i % channels, 0);
-    if (step == 1) return f.forward({plane, one.stride[1]}, height, width);
+    float* plane = row_of(pass_.to, i / channels, i % channels, 0);
+    if (step == 1) return f.forward({plane, one_.stride[1]}, height, width);
     float* copy = work_.of(worker);
     for (size_t y = 0; y < height; ++y) {
-      float* row = plane + y * one.stride[1];
+      float* row = plane + y * one_.stride[1];
       for (size_t x = 0; x < width; ++x) copy[x] = row[x * step];
       f.forward({copy, width}, 1, width);
       for (size_t x = 0; x < width; ++x) row[x * step] = copy[x];
@@ -185,7 +184,6 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
   const size_t n = block.n, group = block.group, i0 = block.i0, channels = block.channels;
   const size_t rows = std::min(job.rows, job.y.count - i0);
   float* row_scratch = work + pass_.plan->buffer();
-  const ImageBatch& to = pass_.to;
   const size_t channel = group * outputs_ + block.m0, y0 = job.y.first + i0 * job.y.spread;
   ConvolutionProducts products = {.x = work,
                                   .x_row = job.pitch,
@@ -198,14 +196,14 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
                                   .rows = rows,
                                   .columns = job.x.count,
                                   .bias = pass_.bias == nullptr ? nullptr : pass_.bias + channel,
-                                  .accumulate = pass_.accumulate,
+                                  .accumulate = pass_.to.accumulate,
                                   .least = rectifies(job) ? &kZero : nullptr};
-  const bool direct = stores_direct(to.one, pass_.activation != nullptr) || !whole_rows_;
+  const bool direct = stores_direct(one_, pass_.activation != nullptr) || !whole_rows_;
   if (direct) {
-    products.out = to.floats() + to.offset(n, channel, y0) + job.x.first * to.one.stride[0];
-    products.out_plane = to.one.stride[2];
-    products.out_row = job.y.spread * to.one.stride[1];
-    products.out_step = job.x.spread * to.one.stride[0];
+    products.out = row_of(pass_.to, n, channel, y0) + job.x.first * one_.stride[0];
+    products.out_plane = one_.stride[2];
+    products.out_row = job.y.spread * one_.stride[1];
+    products.out_step = job.x.spread * one_.stride[0];
   } else {
     products.out = row_scratch + RowReader::scratch(pass_.plan->widest_source());
     products.out_plane = rows * job.x.count;
@@ -238,9 +236,8 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
     return kernels.depthwise_products(depthwise_of_source(job, source, n, channel, i0), products);
   if (many && !plan.shares() && products.columns >= kernels.tile && is_source_itself(job, source) &&
       source.one().stride[1] == job.pitch) {
-    const ImageBatch& from = source.images();
-    products.x = from.floats() + from.offset(n, channel, i0);
-    products.x_plane = from.one.stride[2];
+    products.x = row_of(source.images(), n, channel, i0);
+    products.x_plane = source.one().stride[2];
   } else if (to_fill != nullptr) {
     fill_buffer(kernels, *to_fill, source, n, channel, sources_, i0,
                 std::min(to_fill->rows, to_fill->y.count - i0), work, work + plan.buffer());
@@ -251,7 +248,7 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
 }
 
 void Runner::finish_block(const ConvolutionProducts& block) const {
-  const size_t width = pass_.to.one.extent[0], rows = block.rows * (block.columns / width);
+  const size_t width = one_.extent[0], rows = block.rows * (block.columns / width);
   const size_t step = block.rows > 1 ? block.out_row : width;
   for (size_t m = 0; m < block.channels; ++m)
     pass_.activation->forward({block.out + m * block.out_plane, step}, rows, width);
@@ -259,10 +256,10 @@ void Runner::finish_block(const ConvolutionProducts& block) const {
 
 void Runner::convert_block(const ConvolutionProducts& block, size_t n, size_t channel,
                            size_t y0) const {
-  const size_t width = pass_.to.one.extent[0];
+  const size_t width = one_.extent[0];
   for (size_t m = 0; m < block.channels; ++m) {
     for (size_t i = 0; i < block.rows; ++i) {
-      write_values(*context_.run.convert, pass_.to.row_view(n, channel + m, y0 + i), 0, width,
+      write_values(*context_.run.convert, row_view(pass_.to, n, channel + m, y0 + i), 0, width,
                    block.out + m * block.out_plane + i * width);
     }
   }
@@ -300,10 +297,9 @@ bool is_depthwise_source(const ConvolutionKernels& kernels, const ConvolutionJob
 
 ConvolutionDepthwise depthwise_of_source(const ConvolutionJob& job, const RowReader& source,
                                          size_t n, size_t channel, size_t i0) {
-  const ImageBatch& from = source.images();
-  return {.data = from.floats() + from.offset(n, channel, 0),
-          .plane = from.one.stride[2],
-          .row = from.one.stride[1],
+  return {.data = row_of(source.images(), n, channel, 0),
+          .plane = source.one().stride[2],
+          .row = source.one().stride[1],
           .rows = job.y.source,
           .columns = job.x.source,
           .first_row = job.y.shift[0] + static_cast<ptrdiff_t>(i0),
@@ -346,9 +342,9 @@ void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
   }
 }
 
-void run_pass(const ConvolutionContext& context, size_t batch, const ConvolutionPass& pass,
+void run_pass(const ConvolutionContext& context, const ConvolutionPass& pass,
               const ConvolutionWork& work) {
-  Runner(context, batch, pass, work).run();
+  Runner(context, pass, work).run();
 }
 
 }  // namespace bnns::impl

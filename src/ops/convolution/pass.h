@@ -35,11 +35,10 @@ struct ConvolutionPass {
   const ConvolutionPlan* plan;
   ConvolutionDirection direction;
   RowReader source;
-  ImageBatch to;
+  Gradient to;  // an output, or a gradient that may be added to
   const float* panels;
   const float* bias;                  // per channel of `to`; NULL: none
   const FusedActivation* activation;  // NULL: none
-  bool accumulate;
 };
 
 // Whether kernels store into an image like `one` itself; else into a block, all channels of a
@@ -67,7 +66,8 @@ void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
                  const RowReader& source, size_t n, size_t c0, size_t channels, size_t i0,
                  size_t rows, float* to, float* row_scratch);
 
-void run_pass(const ConvolutionContext& context, size_t batch, const ConvolutionPass& pass,
+// All samples of pass.to.
+void run_pass(const ConvolutionContext& context, const ConvolutionPass& pass,
               const ConvolutionWork& work);
 
 }  // namespace bnns::impl

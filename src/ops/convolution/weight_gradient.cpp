@@ -126,10 +126,9 @@ void ConvolutionWeightGradientPlan::add_outer(const ConvolutionContext& context,
                             .sums = block.sums,
                             .sums_row = small_channels_};
   if (is_source_itself(job, images.large)) {
-    const ImageBatch& from = images.large.images();
-    outer.x = from.floats() + from.offset(at.n, at.c0, at.i0);
-    outer.x_row = from.one.stride[1];
-    outer.x_plane = from.one.stride[2];
+    outer.x = row_of(images.large.images(), at.n, at.c0, at.i0);
+    outer.x_row = images.large.one().stride[1];
+    outer.x_plane = images.large.one().stride[2];
   } else {
     fill_buffer(context.kernels, job, images.large, at.n, at.c0, block.cs, at.i0, at.rows, b.large,
                 b.row_scratch);
@@ -153,11 +152,10 @@ void ConvolutionWeightGradientPlan::add_weight_gradient(const ConvolutionContext
   const bool in_place = small.is_direct() && small.one().stride[0] == 1 &&
                         job.x.count >= (is_depthwise ? kernels.depthwise_columns : lanes_);
   if (!in_place) copy_small(context, small, at.n, block.k0, block.ks, at.i0, at.rows, b);
-  const ImageBatch& from = small.images();
   const ConvolutionWeightGradient weight_gradient = {
-      .a = in_place ? from.floats() + from.offset(at.n, block.k0, at.i0) : b.small,
-      .a_plane = in_place ? from.one.stride[2] : plane_,
-      .a_row = in_place ? from.one.stride[1] : row_,
+      .a = in_place ? row_of(small.images(), at.n, block.k0, at.i0) : b.small,
+      .a_plane = in_place ? small.one().stride[2] : plane_,
+      .a_row = in_place ? small.one().stride[1] : row_,
       .channels = block.ks,
       .x = b.large,
       .x_row = job.pitch,
@@ -230,10 +228,10 @@ void ConvolutionWeightGradientPlan::run(const ConvolutionContext& context,
                g.groups * c_blocks * k_blocks, body);
 }
 
-void sum_channels(const ConvolutionContext& context, const SampleRange& samples,
-                  const ImageBatch& g, const View& db, bool accumulate, double* sums) {
-  const View& one = g.one;
-  const View to = collapsed(db);
+void sum_channels(const ConvolutionContext& context, const SampleRange& samples, const Batch& g,
+                  const Gradient& db, double* sums) {
+  const View& one = *g.sample;
+  const View to = whole(db);
   const double cost = 0.2 * static_cast<double>(one.count) * static_cast<double>(samples.count);
   // Rows that follow each other are one row.
   const bool is_plane = one.stride[1] == one.extent[0] * one.stride[0];
@@ -242,12 +240,12 @@ void sum_channels(const ConvolutionContext& context, const SampleRange& samples,
     double sum = samples.begins() ? 0 : sums[c];
     for (size_t n = 0; n < samples.count; ++n) {
       for (size_t y = 0; y < rows; ++y)
-        sum += context.kernels.sum(g.floats() + g.offset(n, c, y), one.stride[0], values);
+        sum += context.kernels.sum(row_of(g, n, c, y), one.stride[0], values);
     }
     sums[c] = sum;
     if (!samples.ends()) return;
     float& value = static_cast<float*>(to.data)[Walker(to, c).offset()];
-    value = (accumulate ? value : 0) + static_cast<float>(sum);
+    value = (db.accumulate ? value : 0) + static_cast<float>(sum);
   });
 }
 

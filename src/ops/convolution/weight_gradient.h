@@ -65,7 +65,7 @@ class ConvolutionWeightGradientPlan {
 
 // db[k] (+)= sum over the batch of the rows of channel k; sums: one per channel, kept from one
 // range to the next.
-void sum_channels(const ConvolutionContext& context, const SampleRange& samples,
-                  const ImageBatch& g, const View& db, bool accumulate, double* sums);
+void sum_channels(const ConvolutionContext& context, const SampleRange& samples, const Batch& g,
+                  const Gradient& db, double* sums);
 
 }  // namespace bnns::impl
