@@ -41,10 +41,7 @@ class PoolingFilter final : public Filter, public PoolingCalls {
   bool is(PoolingKind kind) const { return parameters_.problem.kind == kind; }
   bool un_max() const { return is(PoolingKind::kUnMax); }
   bool identity() const { return parameters_.problem.activation.is_identity(); }
-  PoolingIndices read_indices(const void* data, BNNSDataType type, size_t stride,
-                              size_t batch) const;
-  Range range_of_indices(const PoolingIndices& indices, size_t batch) const;
-  View index_view(BNNSDataType type) const;
+  const View* index_view(const void* indices, BNNSDataType type) const;
   [[noreturn]] void fail_outside() const;
   void check_trainable(const PoolingBackwardArgs& args, bool want_x) const;
   void read_in_delta(const PoolingBackwardArgs& args, Call& call, PoolingOp::Gradients& g) const;
@@ -72,28 +69,13 @@ PoolingFilter::PoolingFilter(const FilterOptions& options, const PoolingParamete
 
 // ---- Indices ----
 
-// Functions that have no indices ignore them.
-PoolingIndices PoolingFilter::read_indices(const void* data, BNNSDataType type, size_t stride,
-                                           size_t batch) const {
-  if (data == nullptr) return {};
+// What indices look like; NULL if there are none. Functions that have no indices ignore them.
+const View* PoolingFilter::index_view(const void* indices, BNNSDataType type) const {
+  if (indices == nullptr) return nullptr;
   require(type == BNNSDataTypeUInt32 || type == BNNSDataTypeUInt64, "indices_data_type is ",
           find_type(type) == nullptr ? "unknown" : type_name(type),
           "; it must be UInt32 or UInt64");
-  if (!un_max() && !is(PoolingKind::kMax)) return {};
-  const View view = index_view(type);
-  const Batch indices = read_batch(view, batch, data, stride, kIndices);
-  return {.data = indices.data, .stride = indices.step, .type = type};
-}
-
-View PoolingFilter::index_view(BNNSDataType type) const {
-  View view = un_max() ? parameters_.in.view : parameters_.out.view;
-  view.type = type;
-  return view;
-}
-
-Range PoolingFilter::range_of_indices(const PoolingIndices& indices, size_t batch) const {
-  const View view = index_view(indices.type);
-  return range_of(make_batch(view, indices.data, batch, indices.stride));
+  return un_max() || is(PoolingKind::kMax) ? &op_.index_view(type) : nullptr;
 }
 
 void PoolingFilter::fail_outside() const {
@@ -111,20 +93,17 @@ void PoolingFilter::apply_pooling(const PoolingForwardArgs& args) {
   const Batch in = call.reads(parameters_.in.view, a.in, a.in_stride, kIn);
   const Batch out = call.writes(parameters_.out.view, a.out, a.out_stride, kOut);
   require(!un_max() || args.indices != nullptr, "indices is NULL; UnMax needs them");
-  const PoolingIndices indices =
-      read_indices(args.indices, args.indices_type, args.indices_stride, a.batch);
-  const Range index_range = range_of_indices(indices, a.batch);
-  if (un_max()) {
-    call.reads(index_range, "indices");
-  } else {
-    call.writes(index_range, "indices");
+  Batch indices;
+  if (const View* view = index_view(args.indices, args.indices_type); view != nullptr) {
+    indices = un_max() ? call.reads(*view, args.indices, args.indices_stride, kIndices)
+                       : call.writes(*view, args.indices, args.indices_stride, kIndices);
   }
   if (use_client_pointer_ && parameters_.has_bias)
     call.reads(range_of(parameters_.bias.view), "bias.data");
   call.check_overlaps();
-  if (un_max() && !op_.are_inside(a.batch, indices)) fail_outside();
+  if (un_max() && !op_.are_inside(indices)) fail_outside();
   const uint64_t stream = op_.activation().is_random() ? streams_.next() : 0;
-  op_.forward(a.batch, {in.data, in.step}, {out.data, out.step}, indices, stream);
+  op_.forward(in, out, indices, stream);
 }
 
 // ---- Backward ----
@@ -148,41 +127,23 @@ void PoolingFilter::check_trainable(const PoolingBackwardArgs& args, bool want_x
 void PoolingFilter::read_in_delta(const PoolingBackwardArgs& args, Call& call,
                                   PoolingOp::Gradients& g) const {
   const BackwardArgs& a = args.filter;
-  const Gradient dx =
-      call.writes_delta(*a.in_delta, a.in_delta_stride, kInDelta, parameters_.in, "i_desc");
-  g.dx = *dx.sample;
-  g.dx.data = dx.data;
-  g.dx_stride = dx.step;
-  g.dx_accumulate = dx.accumulate;
-  g.indices = read_indices(args.indices, args.indices_type, args.indices_stride, a.batch);
-  call.reads(range_of_indices(g.indices, a.batch), "indices");
-  const bool needs_in =
-      is(PoolingKind::kL2Norm) || (is(PoolingKind::kMax) && g.indices.data == nullptr);
-  if (!needs_in) return;
-  const Batch in = call.reads(parameters_.in.view, a.in, a.in_stride, kIn);
-  g.in = {in.data, in.step};
+  g.dx = call.writes_delta(*a.in_delta, a.in_delta_stride, kInDelta, parameters_.in, "i_desc");
+  if (const View* view = index_view(args.indices, args.indices_type); view != nullptr)
+    g.indices = call.reads(*view, args.indices, args.indices_stride, kIndices);
+  if (is(PoolingKind::kL2Norm) || (is(PoolingKind::kMax) && !g.indices))
+    g.in = call.reads(parameters_.in.view, a.in, a.in_stride, kIn);
 }
 
 PoolingOp::Gradients PoolingFilter::read_gradients(const PoolingBackwardArgs& args,
                                                    Call& call) const {
   const BackwardArgs& a = args.filter;
   PoolingOp::Gradients g = {};
-  const Batch dy =
-      call.reads_delta(a.out_delta, a.out_delta_stride, kOutDelta, parameters_.out, "o_desc");
-  g.dy = *dy.sample;
-  g.dy.data = dy.data;
-  g.dy_stride = dy.step;
-  if (!identity()) {
-    const Batch out = call.reads(parameters_.out.view, a.out, a.out_stride, kOut);
-    g.out = {out.data, out.step};
-  }
+  g.dy = call.reads_delta(a.out_delta, a.out_delta_stride, kOutDelta, parameters_.out, "o_desc");
+  if (!identity()) g.out = call.reads(parameters_.out.view, a.out, a.out_stride, kOut);
   if (is_wanted(a.in_delta)) read_in_delta(args, call, g);
   if (is_wanted(a.bias_delta)) {
     require(parameters_.has_bias, "bias_delta is given; the filter has no bias");
-    const Gradient db =
-        call.writes_parameter_delta(a.bias_delta, "bias_delta", parameters_.bias, "bias");
-    g.db = whole(db);
-    g.db_accumulate = db.accumulate;
+    g.db = call.writes_parameter_delta(a.bias_delta, "bias_delta", parameters_.bias, "bias");
   }
   return g;
 }
@@ -197,7 +158,7 @@ void PoolingFilter::apply_pooling_backward(const PoolingBackwardArgs& args) {
   Call call(a.batch);
   const PoolingOp::Gradients gradients = read_gradients(args, call);
   call.check_overlaps();
-  if (!op_.backward(a.batch, gradients)) fail_outside();
+  if (!op_.backward(gradients)) fail_outside();
 }
 
 void PoolingFilter::reserve(size_t batch, size_t callers) {

@@ -12,9 +12,8 @@ namespace bnns::impl {
 // ---- Backward ----
 
 PoolingOp::Sizes PoolingOp::backward_sizes(bool dx_direct) const {
-  const bool in_direct = in_planes(problem_.in, nullptr, 1, 0).direct();
   const bool sums = problem_.kind != PoolingKind::kMax && !problem_.un_max();
-  Sizes sizes = forward_sizes(in_direct, false);
+  Sizes sizes = forward_sizes(in_is_direct(), false);
   sizes.g = problem_.out_size();
   sizes.dx = dx_direct && !problem_.un_max() && sums ? 0 : problem_.in_size();
   sizes.padded = sums ? checked_mul(problem_.y.windows, padded_size_, "working memory") : 0;
@@ -23,20 +22,19 @@ PoolingOp::Sizes PoolingOp::backward_sizes(bool dx_direct) const {
   return sizes;
 }
 
-bool PoolingOp::backward(size_t batch, const Gradients& p) {
-  BackwardCall call = {.in = in_planes(problem_.in, p.in.data, batch, p.in.stride),
-                       .out = out_planes(problem_.out, p.out.data, batch, p.out.stride),
-                       .dy = out_planes(p.dy, p.dy.data, batch, p.dy_stride),
-                       .dx = {},
+bool PoolingOp::backward(const Gradients& p) {
+  BackwardCall call = {.in = p.in ? in_planes(p.in) : Planes(),
+                       .out = p.out ? out_planes(p.out) : Planes(),
+                       .dy = out_planes(p.dy),
+                       .dx = p.dx ? in_planes(p.dx) : Planes(),
                        .wants_dx = p.dx.data != nullptr,
-                       .accumulate = p.dx_accumulate,
+                       .accumulate = p.dx.accumulate,
                        .indices = p.indices,
                        .ranges = nullptr,
                        .offsets = nullptr,
                        .origins = {}};
-  if (call.wants_dx) call.dx = in_planes(p.dx, p.dx.data, batch, p.dx_stride);
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
-  const size_t channels = problem_.channels, planes = batch * channels;
+  const size_t channels = problem_.channels, batch = p.dy.size, planes = batch * channels;
   if (problem_.kind == PoolingKind::kMax && call.wants_dx) use_offsets(*scratch, planes, call);
   const bool wants_db = p.db.data != nullptr;
   const size_t grain = wants_db ? batch : planes_of_grain();
@@ -47,8 +45,8 @@ bool PoolingOp::backward(size_t batch, const Gradients& p) {
                      (problem_.activation.is_identity() || call.out.direct());
   const Sizes sizes = backward_sizes(call.dx.direct());
   prepare(*scratch, sizes, workers);
-  if (call.indices.data != nullptr && !check_indices(batch, call)) return false;
-  const bool scatters = problem_.kind == PoolingKind::kMax && call.indices.data != nullptr;
+  if (call.indices && !check_indices(call)) return false;
+  const bool scatters = problem_.kind == PoolingKind::kMax && call.indices;
   parallel_for(workers, grains, [&](size_t g, size_t worker) {
     const Work work = work_of(*scratch, sizes, worker);
     if (!scatters) fill_constants(sizes, work);
@@ -62,9 +60,9 @@ bool PoolingOp::backward(size_t batch, const Gradients& p) {
     if (wants_db) scratch->channels[g] = static_cast<float>(sum);
   });
   if (!wants_db) return true;
-  const View db = collapsed(p.db);
+  const View db = whole(p.db);
   float old[256];
-  for (size_t c = 0; p.db_accumulate && c < channels; c += std::size(old)) {
+  for (size_t c = 0; p.db.accumulate && c < channels; c += std::size(old)) {
     const size_t n = std::min(std::size(old), channels - c);
     read_values(*run_.convert, db, c, n, old);
     run_.alpha->add(old, scratch->channels.data() + c, n);
@@ -109,10 +107,10 @@ double PoolingOp::plane_sum(const Plane& g) const {
 void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane& g,
                              const Work& work) const {
   const size_t n = problem_.x.windows, height = problem_.y.windows;
-  const PoolingIndices& indices = call.indices;
+  const Batch& indices = call.indices;
   const PoolingPlane<const uint32_t> found = {reinterpret_cast<const uint32_t*>(work.index), n};
   uint16_t* offsets = call.offsets == nullptr ? nullptr : call.offsets + plane * problem_.windows();
-  if (indices.data == nullptr) {
+  if (!indices) {
     const Plane x = call.in.read(*run_.convert, plane, work.x);
     for (size_t j = 0; j < height; j += rows_at_once_) {
       max_rows(x, j, std::min(rows_at_once_, height - j), 0, work, {work.y, n}, work.index + j * n);
@@ -120,21 +118,18 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
     if (offsets == nullptr || !encode(found, call.origins, offsets))
       return scatter(call, plane, g, work, found, true);
   }
-  if (indices.data == nullptr || call.ranges[plane] == PoolingIndexRange::kWindow) {
+  if (!indices || call.ranges[plane] == PoolingIndexRange::kWindow) {
     const Plane dx = call.dx.at(plane);
     return backward_special_->max(axes(), offsets, {g.data, g.row}, {dx.data, dx.row});
   }
   const bool in_strips = call.ranges[plane] == PoolingIndexRange::kStrip;
-  const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
-  if (window_view().stride[0] != 1) {
+  if (indices.sample->stride[0] != 1) {
     read_index(indices, plane, work.index);
     scatter(call, plane, g, work, found, in_strips);
-  } else if (indices.type == BNNSDataTypeUInt64) {
-    const auto* from = static_cast<const uint64_t*>(indices.data) + offset;
-    scatter(call, plane, g, work, PoolingPlane<const uint64_t>{from, row}, in_strips);
+  } else if (indices.sample->type == BNNSDataTypeUInt64) {
+    scatter(call, plane, g, work, index_plane<uint64_t>(indices, plane), in_strips);
   } else {
-    const auto* from = static_cast<const uint32_t*>(indices.data) + offset;
-    scatter(call, plane, g, work, PoolingPlane<const uint32_t>{from, row}, in_strips);
+    scatter(call, plane, g, work, index_plane<uint32_t>(indices, plane), in_strips);
   }
 }
 
@@ -300,8 +295,7 @@ void PoolingOp::un_max_backward(const BackwardCall& call, size_t plane, const Pl
 }
 
 void PoolingOp::reserve(size_t batch, size_t callers) {
-  const Sizes forward = forward_sizes(in_planes(problem_.in, nullptr, 1, 0).direct(),
-                                      out_planes(problem_.out, nullptr, 1, 0).direct());
+  const Sizes forward = forward_sizes(in_is_direct(), out_is_direct());
   const Sizes backward = backward_sizes(false);
   scratch_.reserve(callers, [&](Scratch& s) {
     prepare(s, forward, threads_);

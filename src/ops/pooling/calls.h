@@ -10,14 +10,14 @@ namespace bnns::impl {
 
 struct PoolingOp::ForwardCall {
   Planes in, out;
-  PoolingIndices indices;
+  Batch indices;
   const float* bias;  // by channel, NULL: none
 };
 
 struct PoolingOp::BackwardCall {
   Planes in, out, dy, dx;
   bool wants_dx, accumulate;
-  PoolingIndices indices;  // data NULL: found again from in
+  Batch indices;  // without data: found again from in
   // Of all planes. offsets NULL: they have none.
   PoolingIndexRange* ranges;
   uint16_t* offsets;

@@ -16,28 +16,27 @@ size_t hangs_over(const PoolingAxis& axis) {
 
 }  // namespace
 
-size_t PoolingOp::index_offset(const PoolingIndices& indices, size_t plane, size_t row) const {
-  const View& view = window_view();
-  const size_t step = indices.stride == 0 ? view.span : indices.stride;
-  return plane / problem_.channels * step + plane % problem_.channels * view.stride[2] +
+size_t PoolingOp::index_offset(const Batch& indices, size_t plane, size_t row) const {
+  const View& view = *indices.sample;
+  return plane / problem_.channels * indices.step + plane % problem_.channels * view.stride[2] +
          row * view.stride[1];
 }
 
 // Rows [first, first + count) of a plane's windows, from packed rows.
-void PoolingOp::write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
+void PoolingOp::write_index(const Batch& indices, size_t plane, size_t first, size_t count,
                             const int32_t* from) const {
-  const View& view = window_view();
+  const View& view = *indices.sample;
   const size_t n = problem_.x.windows, step = view.stride[0];
   const bool packed = step == 1 && view.stride[1] == n;
   const size_t lines = packed ? 1 : count, length = packed ? count * n : n;
   for (size_t line = 0; line < lines; ++line) {
     const size_t offset = index_offset(indices, plane, first + line);
     const int32_t* row = from + line * n;
-    auto* to = static_cast<uint64_t*>(indices.data) + offset;
-    auto* to32 = static_cast<uint32_t*>(indices.data) + offset;
-    if (step == 1 && indices.type == BNNSDataTypeUInt64) {
+    auto* to = indices.at<uint64_t>(0) + offset;
+    auto* to32 = indices.at<uint32_t>(0) + offset;
+    if (step == 1 && view.type == BNNSDataTypeUInt64) {
       backward_kernels_->widen(row, length, to);
-    } else if (indices.type == BNNSDataTypeUInt64) {
+    } else if (view.type == BNNSDataTypeUInt64) {
       for (size_t i = 0; i < n; ++i) to[i * step] = static_cast<uint32_t>(row[i]);
     } else {
       for (size_t i = 0; i < length; ++i) to32[i * step] = static_cast<uint32_t>(row[i]);
@@ -46,19 +45,19 @@ void PoolingOp::write_index(const PoolingIndices& indices, size_t plane, size_t 
 }
 
 // All indices of a plane into packed rows.
-void PoolingOp::read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const {
-  const View& view = window_view();
+void PoolingOp::read_index(const Batch& indices, size_t plane, int32_t* to) const {
+  const View& view = *indices.sample;
   const size_t n = problem_.x.windows, step = view.stride[0];
   const bool packed = step == 1 && view.stride[1] == n;
   const size_t lines = packed ? 1 : problem_.y.windows, length = packed ? problem_.windows() : n;
   for (size_t line = 0; line < lines; ++line) {
     const size_t offset = index_offset(indices, plane, line);
-    const auto* from = static_cast<const uint64_t*>(indices.data) + offset;
-    const auto* from32 = static_cast<const uint32_t*>(indices.data) + offset;
+    const auto* from = indices.at<const uint64_t>(0) + offset;
+    const auto* from32 = indices.at<const uint32_t>(0) + offset;
     int32_t* row = to + line * n;
-    if (step == 1 && indices.type == BNNSDataTypeUInt64) {
+    if (step == 1 && view.type == BNNSDataTypeUInt64) {
       backward_kernels_->narrow(from, length, row);
-    } else if (indices.type == BNNSDataTypeUInt64) {
+    } else if (view.type == BNNSDataTypeUInt64) {
       for (size_t i = 0; i < n; ++i) row[i] = static_cast<int32_t>(from[i * step]);
     } else {
       for (size_t i = 0; i < length; ++i) row[i] = static_cast<int32_t>(from32[i * step]);
@@ -81,19 +80,19 @@ size_t PoolingOp::cells_reached(size_t end) const {
 // ---- Checks ----
 
 // Whether the indices of a plane are inside it, or inside the cells of their strips.
-bool PoolingOp::are_below(const PoolingIndices& indices, size_t plane, bool strips) const {
-  const View& view = window_view();
+bool PoolingOp::are_below(const Batch& indices, size_t plane, bool strips) const {
+  const View& view = *indices.sample;
   const size_t n = problem_.x.windows, height = problem_.y.windows, step = view.stride[0];
   const bool packed = step == 1 && view.stride[1] == view.extent[0];
-  const bool narrow = indices.type == BNNSDataTypeUInt32;
+  const bool narrow = view.type == BNNSDataTypeUInt32;
   const auto inside = [&](const auto* line, size_t count, size_t limit) {
     bool all = true;
     for (size_t i = 0; i < count; ++i) all &= line[i * step] < limit;
     return all;
   };
   const auto check = [&](size_t offset, size_t count, size_t limit) {
-    const auto* line32 = static_cast<const uint32_t*>(indices.data) + offset;
-    const auto* line64 = static_cast<const uint64_t*>(indices.data) + offset;
+    const auto* line32 = indices.at<const uint32_t>(0) + offset;
+    const auto* line64 = indices.at<const uint64_t>(0) + offset;
     if (step != 1) return narrow ? inside(line32, count, limit) : inside(line64, count, limit);
     return narrow ? backward_kernels_->all_below_32(line32, count, static_cast<uint32_t>(limit))
                   : backward_kernels_->all_below_64(line64, count, limit);
@@ -126,28 +125,26 @@ bool PoolingOp::all_planes(size_t batch, const Check& check) const {
   return all.load(std::memory_order_relaxed);
 }
 
-bool PoolingOp::are_inside(size_t batch, const PoolingIndices& indices) const {
-  return all_planes(batch, [&](size_t plane) { return are_below(indices, plane, false); });
+bool PoolingOp::are_inside(const Batch& indices) const {
+  return all_planes(indices.size, [&](size_t plane) { return are_below(indices, plane, false); });
 }
 
-bool PoolingOp::check_indices(size_t batch, const BackwardCall& call) const {
-  if (call.ranges == nullptr) return are_inside(batch, call.indices);
-  return all_planes(batch, [&](size_t plane) {
+bool PoolingOp::check_indices(const BackwardCall& call) const {
+  if (call.ranges == nullptr) return are_inside(call.indices);
+  return all_planes(call.indices.size, [&](size_t plane) {
     call.ranges[plane] = range_of(call, plane);
     return call.ranges[plane] != PoolingIndexRange::kOutside;
   });
 }
 
 PoolingIndexRange PoolingOp::range_of(const BackwardCall& call, size_t plane) const {
-  const PoolingIndices& indices = call.indices;
-  const size_t offset = index_offset(indices, plane, 0), row = window_view().stride[1];
-  const auto encoded = [&]<class T>(const T* data) {
-    return encode(PoolingPlane<const T>{data + offset, row}, call.origins,
-                  call.offsets + plane * problem_.windows());
+  const Batch& indices = call.indices;
+  const auto encoded = [&](const auto& index) {
+    return encode(index, call.origins, call.offsets + plane * problem_.windows());
   };
   if (call.offsets != nullptr &&
-      (indices.type == BNNSDataTypeUInt64 ? encoded(static_cast<const uint64_t*>(indices.data))
-                                          : encoded(static_cast<const uint32_t*>(indices.data))))
+      (indices.sample->type == BNNSDataTypeUInt64 ? encoded(index_plane<uint64_t>(indices, plane))
+                                                  : encoded(index_plane<uint32_t>(indices, plane))))
     return PoolingIndexRange::kWindow;
   if (are_below(indices, plane, true)) return PoolingIndexRange::kStrip;
   return are_below(indices, plane, false) ? PoolingIndexRange::kPlane : PoolingIndexRange::kOutside;
@@ -156,7 +153,7 @@ PoolingIndexRange PoolingOp::range_of(const BackwardCall& call, size_t plane) co
 // ---- Offsets ----
 
 void PoolingOp::use_offsets(Scratch& scratch, size_t planes, BackwardCall& call) const {
-  const bool in_lines = call.indices.data == nullptr || window_view().stride[0] == 1;
+  const bool in_lines = !call.indices || call.indices.sample->stride[0] == 1;
   const bool offsets =
       backward_special_->max != nullptr && in_lines && !call.accumulate && call.dx.direct();
   prepare_offsets(scratch, planes, offsets);

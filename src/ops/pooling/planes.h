@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/view.h"
+#include "core/batch.h"
 #include "ops/activation/activation.h"
 #include "ops/convert/convert.h"
 
@@ -19,20 +19,16 @@ struct Plane {
 class Planes {
  public:
   Planes() = default;
-  // `sample` describes one image; its data is not looked at.
-  Planes(const View& sample, const void* data, size_t batch, size_t batch_stride, size_t width,
-         size_t height, size_t channels)
-      : view_(batched(sample, data, batch, batch_stride)),
-        width_(width),
-        height_(height),
-        channels_(channels),
-        sample_step_(batch_stride == 0 ? sample.span : batch_stride) {
+  Planes(const Batch& images, size_t width, size_t height, size_t channels)
+      : images_(images), width_(width), height_(height), channels_(channels) {
+    const View& sample = *images.sample;
     // A gradient may come in another layout of as many elements.
     const bool image = sample.rank == 3 && sample.extent[0] == width &&
                        sample.extent[1] == height && sample.extent[2] == channels;
     row_ = image ? sample.stride[1] : 0;
     channel_ = image ? sample.stride[2] : 0;
     direct_ = image && sample.is_float() && (sample.stride[0] == 1 || width == 1);
+    if (!direct_) view_ = whole(images);
   }
 
   bool direct() const { return direct_; }
@@ -43,8 +39,7 @@ class Planes {
 
   // Only of direct ones.
   Plane at(size_t plane) const {
-    const size_t offset = plane / channels_ * sample_step_ + plane % channels_ * channel_;
-    return {static_cast<float*>(view_.data) + offset, row_};
+    return {images_.at<float>(plane / channels_) + plane % channels_ * channel_, row_};
   }
 
   // Where it lies, or a copy in the buffer.
@@ -82,10 +77,11 @@ class Planes {
   }
 
  private:
-  View view_;
+  Batch images_;
   size_t width_ = 0, height_ = 0, channels_ = 1;
-  size_t sample_step_ = 0, channel_ = 0, row_ = 0;
+  size_t channel_ = 0, row_ = 0;
   bool direct_ = false;
+  View view_;  // of all images, unless they are direct
 };
 
 }  // namespace bnns::impl

@@ -24,12 +24,20 @@ bool may_have_empty(const PoolingAxis& axis) {
          real_taps(axis, axis.windows - 1).count == 0;
 }
 
+View index_view_of(const PoolingProblem& problem, BNNSDataType type) {
+  View view = problem.un_max() ? problem.in : problem.out;
+  view.type = type;
+  return view;
+}
+
 }  // namespace
 
 PoolingOp::PoolingOp(const Memory& memory, size_t threads, const PoolingProblem& problem)
     : memory_(memory),
       threads_(threads),
       problem_(problem),
+      index_view_32_(index_view_of(problem, BNNSDataTypeUInt32)),
+      index_view_64_(index_view_of(problem, BNNSDataTypeUInt64)),
       forward_choice_(choose_pooling_forward(problem)),
       backward_choice_(choose_pooling_backward(problem)),
       forward_special_(forward_choice_.special()),
@@ -116,18 +124,17 @@ const float* PoolingOp::bias_of(Scratch& scratch) const {
   return scratch.channels.data();
 }
 
-Planes PoolingOp::in_planes(const View& like, const void* data, size_t batch, size_t stride) const {
+Planes PoolingOp::in_planes(const Batch& images) const {
   const PoolingAxis &x = problem_.x, &y = problem_.y;
   const bool windows = problem_.un_max();
-  return Planes(like, data, batch, stride, windows ? x.windows : x.cells,
-                windows ? y.windows : y.cells, problem_.channels);
+  return Planes(images, windows ? x.windows : x.cells, windows ? y.windows : y.cells,
+                problem_.channels);
 }
 
-Planes PoolingOp::out_planes(const View& like, const void* data, size_t batch,
-                             size_t stride) const {
+Planes PoolingOp::out_planes(const Batch& images) const {
   const PoolingAxis &x = problem_.x, &y = problem_.y;
   const bool cells = problem_.un_max();
-  return Planes(like, data, batch, stride, cells ? x.cells : x.windows, cells ? y.cells : y.windows,
+  return Planes(images, cells ? x.cells : x.windows, cells ? y.cells : y.windows,
                 problem_.channels);
 }
 
@@ -142,33 +149,28 @@ size_t PoolingOp::planes_of_grain() const {
 
 // ---- Forward ----
 
-void PoolingOp::forward(size_t batch, Rows in, Rows out, const PoolingIndices& indices,
+void PoolingOp::forward(const Batch& in, const Batch& out, const Batch& indices,
                         uint64_t random_stream) {
-  const ForwardCall call = {.in = in_planes(problem_.in, in.data, batch, in.stride),
-                            .out = out_planes(problem_.out, out.data, batch, out.stride),
-                            .indices = indices,
-                            .bias = nullptr};
-  const size_t planes = batch * problem_.channels, grain = planes_of_grain();
+  ForwardCall call = {
+      .in = in_planes(in), .out = out_planes(out), .indices = indices, .bias = nullptr};
+  const size_t planes = in.size * problem_.channels, grain = planes_of_grain();
   const size_t grains = div_up(planes, grain);
   const size_t workers = std::min(threads_for(planes), grains);
   const Sizes sizes = forward_sizes(call.in.direct(), call.out.direct());
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   prepare(*scratch, sizes, workers);
-  ForwardCall ready = call;
-  ready.bias = bias_of(*scratch);
+  call.bias = bias_of(*scratch);
   parallel_for(workers, grains, [&](size_t g, size_t worker) {
     const Work work = work_of(*scratch, sizes, worker);
     fill_constants(sizes, work);
     const size_t end = std::min(planes, (g + 1) * grain);
     if (forward_special_->average_planes != nullptr && call.in.packed() && call.out.direct())
-      return average_planes(ready, g * grain, end);
-    for (size_t plane = g * grain; plane < end; ++plane) forward_plane(ready, plane, work);
+      return average_planes(call, g * grain, end);
+    for (size_t plane = g * grain; plane < end; ++plane) forward_plane(call, plane, work);
   });
   // Functions that draw random numbers number the elements of the whole call.
   const FusedActivation& f = problem_.activation;
-  const size_t step = out.stride == 0 ? problem_.out.span : out.stride;
-  if (f.is_random())
-    f.forward(threads_, with_samples(problem_.out, out.data, batch, step), random_stream);
+  if (f.is_random()) f.forward(threads_, with_samples(out), random_stream);
 }
 
 // The planes [first, end) of a global average, those of a sample at once.
@@ -192,7 +194,7 @@ void PoolingOp::forward_plane(const ForwardCall& call, size_t plane, const Work&
     un_max_plane(call, plane, bias, y, work);
   } else {
     const Plane x = call.in.read(*run_.convert, plane, work.x);
-    const bool indexed = problem_.kind == PoolingKind::kMax && call.indices.data != nullptr;
+    const bool indexed = problem_.kind == PoolingKind::kMax && call.indices;
     for (size_t first = 0; first < problem_.y.windows; first += rows_at_once_) {
       const size_t count = std::min(rows_at_once_, problem_.y.windows - first);
       pool_rows(x, first, count, bias, work, y, indexed ? work.index : nullptr);

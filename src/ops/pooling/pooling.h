@@ -42,13 +42,6 @@ struct PoolingProblem {
   size_t out_size() const { return un_max() ? cells() : windows(); }
 };
 
-// One index per window, laid out as the tensor that has one element per window.
-struct PoolingIndices {
-  void* data = nullptr;
-  size_t stride = 0;  // between samples, 0: packed
-  BNNSDataType type = BNNSDataTypeUInt64;
-};
-
 // Where the indices of a plane may point: outside it; anywhere inside; or, of Max, as those of a
 // forward pass do: no further than the rows of cells that the windows of a strip of some rows
 // reach; or each into its own window, with offsets that say where.
@@ -62,31 +55,26 @@ class PoolingOp {
   void own_bias(const View& bias);
   void use_bias(const View& bias) { client_bias_ = collapsed(bias); }
 
-  struct Rows {
-    const void* data;
-    size_t stride;  // between samples, 0: packed
-  };
+  // One index per window, laid out as the tensor that has one element per window: UInt32 or UInt64.
+  const View& index_view(BNNSDataType type) const {
+    return type == BNNSDataTypeUInt32 ? index_view_32_ : index_view_64_;
+  }
+
   // indices are written by Max if they are given, and read by UnMax.
-  void forward(size_t batch, Rows in, Rows out, const PoolingIndices& indices,
-               uint64_t random_stream);
+  void forward(const Batch& in, const Batch& out, const Batch& indices, uint64_t random_stream);
 
   struct Gradients {
-    Rows in;   // Max without indices, L2Norm
-    Rows out;  // data NULL for the identity
-    View dy;   // one sample
-    size_t dy_stride;
-    View dx;  // data NULL: not wanted
-    size_t dx_stride;
-    bool dx_accumulate;
-    View db;  // data NULL: not wanted
-    bool db_accumulate;
-    PoolingIndices indices;
+    Batch in;   // Max without indices, L2Norm
+    Batch out;  // not for the identity
+    Batch dy;
+    Gradient dx, db;
+    Batch indices;
   };
   // False if an index is outside its plane; then nothing is written.
-  bool backward(size_t batch, const Gradients& gradients);
+  bool backward(const Gradients& gradients);
 
   // Whether all indices are inside their planes.
-  bool are_inside(size_t batch, const PoolingIndices& indices) const;
+  bool are_inside(const Batch& indices) const;
 
   void reserve(size_t batch, size_t callers);
 
@@ -125,9 +113,13 @@ class PoolingOp {
   struct ForwardCall;
   struct BackwardCall;
 
-  const View& window_view() const { return problem_.un_max() ? problem_.in : problem_.out; }
-  Planes in_planes(const View& like, const void* data, size_t batch, size_t stride) const;
-  Planes out_planes(const View& like, const void* data, size_t batch, size_t stride) const;
+  Planes in_planes(const Batch& images) const;
+  Planes out_planes(const Batch& images) const;
+  // Whether kernels can work on the tensors of creation where they lie.
+  bool in_is_direct() const { return in_planes(make_batch(problem_.in, nullptr, 1, 0)).direct(); }
+  bool out_is_direct() const {
+    return out_planes(make_batch(problem_.out, nullptr, 1, 0)).direct();
+  }
   Sizes forward_sizes(bool in_direct, bool out_direct) const;
   Sizes backward_sizes(bool dx_direct) const;
   void prepare(Scratch& scratch, const Sizes& sizes, size_t workers) const;
@@ -157,13 +149,17 @@ class PoolingOp {
                     const Work& work) const;
   void activate(const Plane& y) const;
 
-  void write_index(const PoolingIndices& indices, size_t plane, size_t first, size_t count,
+  void write_index(const Batch& indices, size_t plane, size_t first, size_t count,
                    const int32_t* from) const;
-  void read_index(const PoolingIndices& indices, size_t plane, int32_t* to) const;
-  size_t index_offset(const PoolingIndices& indices, size_t plane, size_t row) const;
+  void read_index(const Batch& indices, size_t plane, int32_t* to) const;
+  size_t index_offset(const Batch& indices, size_t plane, size_t row) const;
+  template <class T>
+  PoolingPlane<const T> index_plane(const Batch& indices, size_t plane) const {
+    return {indices.at<const T>(0) + index_offset(indices, plane, 0), indices.sample->stride[1]};
+  }
   size_t rows_of_strip() const;
   size_t cells_reached(size_t end) const;
-  bool are_below(const PoolingIndices& indices, size_t plane, bool strips) const;
+  bool are_below(const Batch& indices, size_t plane, bool strips) const;
   template <class Check>
   bool all_planes(size_t batch, const Check& check) const;
   template <class T>
@@ -171,7 +167,7 @@ class PoolingOp {
               uint16_t* offsets) const;
   void use_offsets(Scratch& scratch, size_t planes, BackwardCall& call) const;
   PoolingIndexRange range_of(const BackwardCall& call, size_t plane) const;
-  bool check_indices(size_t batch, const BackwardCall& call) const;
+  bool check_indices(const BackwardCall& call) const;
 
   void backward_plane(const BackwardCall& call, size_t plane, const Work& work,
                       double* bias_sum) const;
@@ -197,6 +193,7 @@ class PoolingOp {
   Memory memory_;
   size_t threads_;
   PoolingProblem problem_;
+  View index_view_32_, index_view_64_;
   const PoolingKernels* kernels_ = pooling_kernels();
   const PoolingBackwardKernels* backward_kernels_ = pooling_backward_kernels();
   const PoolingOffsetKernels* offset_kernels_ = pooling_offset_kernels();
