@@ -178,15 +178,10 @@ LossParameters read(const void* parameters) {
 
 constexpr Name kLabels = {"labels", "labels_stride"};
 
-View line_of(void* data, size_t count, size_t stride) {
-  View view;
-  view.data = data;
-  view.rank = 1;
-  view.extent[0] = view.count = count;
-  view.stride[0] = stride;
-  view.span = 1 + (count - 1) * stride;
-  view.step = count * stride;
-  return view;
+// Of values one after the other.
+Range range_of(const void* data, size_t count) {
+  const auto* begin = static_cast<const char*>(data);
+  return {begin, begin + count * sizeof(float)};
 }
 
 class LossFilter final : public Filter, public LossCalls {
@@ -204,11 +199,11 @@ class LossFilter final : public Filter, public LossCalls {
   }
 
  private:
-  LossCall read_inputs(const LossInputs& args, Call& call) const;
-  void read_weights(const LossInputs& args, Call& call, LossCall& result) const;
-  void read_in_delta(const LossInputs& args, Call& call, LossCall& result) const;
-  View read_out_delta(const LossBackwardArgs& args) const;
-  void run(const LossCall& call);
+  LossTensors read_inputs(const LossInputs& args, Call& call) const;
+  void read_weights(const LossInputs& args, Call& call, LossTensors& result) const;
+  Gradient read_in_delta(const LossInputs& args, Call& call) const;
+  Batch read_out_delta(const LossBackwardArgs& args, Descriptor& dy) const;
+  void run(const LossTensors& tensors);
 
   LossParameters problem_;
   std::optional<LossOp> loss_;
@@ -225,7 +220,7 @@ LossFilter::LossFilter(const FilterOptions& options, const LossParameters& probl
   problem_.anchor_sizes = nullptr;
 }
 
-void LossFilter::read_weights(const LossInputs& args, Call& call, LossCall& result) const {
+void LossFilter::read_weights(const LossInputs& args, Call& call, LossTensors& result) const {
   const size_t size = args.weights_size;
   if (size == 0) return;
   require(!problem_.is_yolo(), "weights_size is ", size, "; the YOLO loss has no weights");
@@ -236,83 +231,66 @@ void LossFilter::read_weights(const LossInputs& args, Call& call, LossCall& resu
   require_data(args.weights, BNNSDataTypeFloat32, "weights");
   result.weights = static_cast<const float*>(args.weights);
   result.weights_size = size;
-  call.reads(range_of(line_of(const_cast<void*>(args.weights), size, 1)), "weights");
+  call.reads(range_of(args.weights, size), "weights");
 }
 
-LossCall LossFilter::read_inputs(const LossInputs& args, Call& call) const {
+LossTensors LossFilter::read_inputs(const LossInputs& args, Call& call) const {
   const View& sample = problem_.in.view;
-  const Batch in = call.reads(sample, args.in, args.in_stride, kIn);
-  const Batch labels = call.reads(sample, args.labels, args.labels_stride, kLabels);
-  LossCall result = {.batch = args.batch,
-                     .in = in.at<const float>(0),
-                     .in_stride = in.step,
-                     .labels = labels.at<const float>(0),
-                     .labels_stride = labels.step,
-                     .weights = nullptr,
-                     .weights_size = 0,
-                     .out = nullptr,
-                     .in_delta = {},
-                     .in_delta_stride = 0,
-                     .accumulate = false,
-                     .upstream = 1,
-                     .out_delta = {}};
+  LossTensors result;
+  result.in = call.reads(sample, args.in, args.in_stride, kIn);
+  result.labels = call.reads(sample, args.labels, args.labels_stride, kLabels);
   read_weights(args, call, result);
   return result;
 }
 
-void LossFilter::read_in_delta(const LossInputs& args, Call& call, LossCall& result) const {
-  const Gradient dx =
-      call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
-  result.in_delta = *dx.sample;
-  result.in_delta.data = dx.data;
-  result.in_delta_stride = dx.step;
-  result.accumulate = dx.accumulate;
+Gradient LossFilter::read_in_delta(const LossInputs& args, Call& call) const {
+  return call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
 }
 
 // One value of a reduced loss; else all entries of the batch. A descriptor is of one sample, or of
-// the whole batch.
-View LossFilter::read_out_delta(const LossBackwardArgs& args) const {
+// the whole batch. The result points to the view in `dy`.
+Batch LossFilter::read_out_delta(const LossBackwardArgs& args, Descriptor& dy) const {
   require(args.out_delta != nullptr, "out_delta is NULL");
   const size_t n = problem_.in.view.count, batch = args.inputs.batch;
-  const Descriptor dy = read_descriptor(*args.out_delta, "out_delta", Use::kInput);
+  dy = read_descriptor(*args.out_delta, "out_delta", Use::kInput);
   require_plain_layout(dy, "out_delta");
   require(dy.view.is_float(), "out_delta.data_type is ", dy.type->name, "; gradients are Float32");
   require_data(dy.view.data, BNNSDataTypeFloat32, "out_delta");
   const size_t count = dy.view.count;
   if (problem_.loss.reduced()) {
     if (count != 1) fail("out_delta is ", describe(dy), "; a reduced loss is one value");
-    return line_of(dy.view.data, 1, 1);
+    return make_batch(dy.view, dy.view.data, 1, 0);
   }
   if (problem_.loss.info->family == LossFamily::kElement) {
     if (count != n && batch > 1 && count == checked_mul(batch, n, "batch_size"))
-      return collapsed(dy.view);
+      return make_batch(dy.view, dy.view.data, 1, 0);
     if (count != n) {
       fail("out_delta is ", describe(dy), ", but i_desc is ", describe(problem_.in),
            "; they must have the same number of elements");
     }
-    return whole(read_batch(dy.view, batch, dy.view.data, args.out_delta_stride, kOutDelta));
+    return read_batch(dy.view, batch, dy.view.data, args.out_delta_stride, kOutDelta);
   }
   if (count != 1 && count != batch && count != problem_.out.view.count) {
     fail("out_delta is ", describe(dy), "; the loss has one value per sample: it must have 1, ",
          "batch_size (", batch, ") or as many elements as o_desc");
   }
-  const View one = line_of(dy.view.data, 1, 1);
-  const size_t packed = count == batch ? dy.view.inner_stride() : 1;
-  const size_t step = args.out_delta_stride == 0 ? packed : args.out_delta_stride;
-  require_batch(one, batch, step, "out_delta_stride");
-  return line_of(dy.view.data, batch, step);
+  // A sample is one value; a descriptor of the whole batch says how far it is to the next.
+  dy.view.step = count == batch ? dy.view.inner_stride() : 1;
+  dy.view.rank = 0;
+  dy.view.count = dy.view.span = 1;
+  return read_batch(dy.view, batch, dy.view.data, args.out_delta_stride, kOutDelta);
 }
 
 void LossFilter::apply_loss(const LossForwardArgs& args) {
   const size_t batch = args.inputs.batch;
   if (batch == 0) return;
   Call call(batch);
-  LossCall loss = read_inputs(args.inputs, call);
+  LossTensors loss = read_inputs(args.inputs, call);
   require_data(args.out, BNNSDataTypeFloat32, "out");
   loss.out = static_cast<float*>(args.out);
   const size_t entries = problem_.loss.reduced() ? 1 : problem_.loss.entries(batch);
-  call.writes(range_of(line_of(args.out, entries, 1)), "out");
-  if (is_wanted(args.inputs.in_delta)) read_in_delta(args.inputs, call, loss);
+  call.writes(range_of(args.out, entries), "out");
+  if (is_wanted(args.inputs.in_delta)) loss.in_delta = read_in_delta(args.inputs, call);
   call.check_overlaps();
   run(loss);
 }
@@ -321,22 +299,23 @@ void LossFilter::apply_loss_backward(const LossBackwardArgs& args) {
   require(args.inputs.in_delta != nullptr, "in_delta is NULL");
   if (args.inputs.batch == 0 || !is_wanted(args.inputs.in_delta)) return;
   Call call(args.inputs.batch);
-  LossCall loss = read_inputs(args.inputs, call);
-  read_in_delta(args.inputs, call, loss);
-  const View upstream = read_out_delta(args);
+  LossTensors loss = read_inputs(args.inputs, call);
+  loss.in_delta = read_in_delta(args.inputs, call);
+  Descriptor dy;
+  const Batch upstream = read_out_delta(args, dy);
   call.reads(range_of(upstream), "out_delta");
   call.check_overlaps();
   if (problem_.loss.reduced()) {
-    loss.upstream = *static_cast<const float*>(upstream.data);
+    loss.upstream = *upstream.at<const float>(0);
   } else {
     loss.out_delta = upstream;
   }
   run(loss);
 }
 
-void LossFilter::run(const LossCall& call) {
-  if (yolo_) return yolo_->run(call);
-  loss_->run(call);
+void LossFilter::run(const LossTensors& tensors) {
+  if (yolo_) return yolo_->run(tensors);
+  loss_->run(tensors);
 }
 
 void LossFilter::reserve(size_t batch, size_t callers) {

@@ -70,21 +70,17 @@ void read_line(const View& view, const float* data, size_t first, size_t step, s
   for (size_t i = 0; i < n; ++i) out[i] = data[offset_of(view, first + i * step)];
 }
 
-size_t step_of(const View& sample, size_t stride) {
-  return stride == 0 ? sample.span : stride;
-}
-
 enum class Weights { kNone, kOne, kPerSample, kPerElement };
 
-Weights weights_of(const LossCall& call, size_t count) {
+Weights weights_of(const LossTensors& call, size_t count) {
   if (call.weights_size == 0) return Weights::kNone;
   if (call.weights_size == 1) return Weights::kOne;
-  const bool per_sample = call.weights_size == call.batch && count > 1;
+  const bool per_sample = call.weights_size == call.batch() && count > 1;
   return per_sample ? Weights::kPerSample : Weights::kPerElement;
 }
 
 // Of all elements of sample b; 1 where every element has its own.
-float weight_of(const LossCall& call, Weights kind, size_t b) {
+float weight_of(const LossTensors& call, Weights kind, size_t b) {
   if (kind == Weights::kOne) return *call.weights;
   return kind == Weights::kPerSample ? call.weights[b] : 1;
 }
@@ -108,7 +104,7 @@ LossOp::LossOp(const Memory& memory, size_t threads, const LossProblem& problem)
 
 // Sum of the weights of all entries, and how many are not 0; an entry per sample with weights per
 // element weighs their sum.
-WeightTotals LossOp::weight_totals(const LossCall& call) const {
+WeightTotals LossOp::weight_totals(const LossTensors& call) const {
   const size_t n = problem_.sample.count;
   const bool per_sample_sums =
       problem_.info->family == kSample && weights_of(call, n) == Weights::kPerElement;
@@ -135,8 +131,8 @@ WeightTotals LossOp::weight_totals(const LossCall& call) const {
   return all;
 }
 
-LossOp::Factors LossOp::factors(const LossCall& call) const {
-  const double entries = static_cast<double>(problem_.entries(call.batch));
+LossOp::Factors LossOp::factors(const LossTensors& call) const {
+  const double entries = static_cast<double>(problem_.entries(call.batch()));
   const bool by_weight = problem_.reduction == BNNSLossReductionWeightedMean ||
                          problem_.reduction == BNNSLossReductionNonZeroWeightMean;
   Factors f = {.weights = weights_of(call, problem_.sample.count), .divisor = 1};
@@ -145,7 +141,7 @@ LossOp::Factors LossOp::factors(const LossCall& call) const {
     // One weight may stand for several entries.
     double repeats = 1;
     if (f.weights == Weights::kOne) repeats = entries;
-    if (f.weights == Weights::kPerSample) repeats = entries / static_cast<double>(call.batch);
+    if (f.weights == Weights::kPerSample) repeats = entries / static_cast<double>(call.batch());
     const bool by_sum = problem_.reduction == BNNSLossReductionWeightedMean;
     f.divisor = repeats * (by_sum ? totals.sum : totals.nonzero);
   } else if (by_weight || problem_.reduction == BNNSLossReductionMean) {
@@ -155,7 +151,7 @@ LossOp::Factors LossOp::factors(const LossCall& call) const {
   return f;
 }
 
-void LossOp::run(const LossCall& call) {
+void LossOp::run(const LossTensors& call) {
   const Factors f = factors(call);
   const double sum = problem_.info->family == kElement ? run_elements(call, f) : run_rows(call, f);
   if (call.out != nullptr && problem_.reduced())
@@ -172,30 +168,26 @@ enum : size_t { kX, kT, kGradient, kUpstream, kWeights, kEntries, kTensors };
 
 struct ElementTensors {
   std::array<Operand, kTensors> operands;
-  bool present[kTensors];
+  bool present[kTensors] = {};
   bool flat = true;  // all are contiguous
 
-  ElementTensors(const LossProblem& problem, const LossCall& call, Weights weights) {
-    const size_t count = problem.sample.count * call.batch;
-    for (Operand& operand : operands) operand.view = dense_view(call.in, count);
-    const auto set = [&](size_t tensor, bool there, auto access, const auto& view) {
-      present[tensor] = there;
-      if (!there) return;
-      operands[tensor] = {view(), access};
-      flat &= is_contiguous(operands[tensor].view);
+  ElementTensors(const LossProblem& problem, const LossTensors& call, Weights weights) {
+    const size_t count = problem.sample.count * call.batch();
+    for (Operand& operand : operands) operand.view = dense_view(call.in.at<float>(0), count);
+    const auto set = [&](size_t tensor, auto access, const View& view) {
+      present[tensor] = true;
+      operands[tensor] = {view, access};
+      flat &= is_contiguous(view);
     };
-    const auto sample = [&](const View& view, const void* data, size_t stride) {
-      return [&view, data, stride, &call] { return batched(view, data, call.batch, stride); };
-    };
-    const auto dense = [&](const float* data) { return [=] { return dense_view(data, count); }; };
-    const View& dx = call.in_delta;
-    set(kX, true, Operand::kRead, sample(problem.sample, call.in, call.in_stride));
-    set(kT, true, Operand::kRead, sample(problem.sample, call.labels, call.labels_stride));
-    set(kGradient, dx.data != nullptr, call.accumulate ? Operand::kUpdate : Operand::kWrite,
-        sample(dx, dx.data, call.in_delta_stride));
-    set(kUpstream, call.out_delta.data != nullptr, Operand::kRead, [&] { return call.out_delta; });
-    set(kWeights, weights == Weights::kPerElement, Operand::kRead, dense(call.weights));
-    set(kEntries, call.out != nullptr && !problem.reduced(), Operand::kWrite, dense(call.out));
+    const Gradient& dx = call.in_delta;
+    set(kX, Operand::kRead, whole(call.in));
+    set(kT, Operand::kRead, whole(call.labels));
+    if (dx) set(kGradient, dx.accumulate ? Operand::kUpdate : Operand::kWrite, whole(dx));
+    if (call.out_delta) set(kUpstream, Operand::kRead, whole(call.out_delta));
+    if (weights == Weights::kPerElement)
+      set(kWeights, Operand::kRead, dense_view(call.weights, count));
+    if (call.out != nullptr && !problem.reduced())
+      set(kEntries, Operand::kWrite, dense_view(call.out, count));
   }
 
   // body(rows, n) over a stretch of elements; rows of absent tensors are nullptr.
@@ -215,8 +207,8 @@ struct ElementTensors {
 
 }  // namespace
 
-double LossOp::run_elements(const LossCall& call, const Factors& f) const {
-  const size_t n = problem_.sample.count, count = n * call.batch;
+double LossOp::run_elements(const LossTensors& call, const Factors& f) const {
+  const size_t n = problem_.sample.count, count = n * call.batch();
   const ElementTensors tensors(problem_, call, f.weights);
   const ElementLossKernel kernel = kernels_->element[problem_.info->function];
   const auto block = [&](size_t first, size_t last, float weight) {
@@ -231,7 +223,7 @@ double LossOp::run_elements(const LossCall& call, const Factors& f) const {
                                       .scale = f.scale,
                                       .entries = rows[kEntries],
                                       .gradient = rows[kGradient],
-                                      .accumulate = call.accumulate,
+                                      .accumulate = call.in_delta.accumulate,
                                       .wants_sum = call.out != nullptr && problem_.reduced(),
                                       .n = m},
                                      problem_.parameters);
@@ -254,10 +246,9 @@ double LossOp::run_elements(const LossCall& call, const Factors& f) const {
 
 // ---- One entry per sample ----
 
-bool LossOp::rows_are_contiguous(const LossCall& call) const {
-  const auto contiguous = [](const View& v) { return v.is_dense(); };
-  return problem_.row_step == 1 && contiguous(problem_.sample) &&
-         (call.in_delta.data == nullptr || contiguous(call.in_delta));
+bool LossOp::rows_are_contiguous(const LossTensors& call) const {
+  return problem_.row_step == 1 && problem_.sample.is_dense() &&
+         (!call.in_delta || call.in_delta.sample->is_dense());
 }
 
 void LossOp::prepare(Scratch& scratch) const {
@@ -272,19 +263,19 @@ void LossOp::reserve(size_t callers) {
   scratch_.reserve(callers, [&](Scratch& scratch) { prepare(scratch); });
 }
 
-double LossOp::run_rows(const LossCall& call, const Factors& f) {
+double LossOp::run_rows(const LossTensors& call, const Factors& f) {
   const size_t n = problem_.sample.count;
-  const double cost = static_cast<double>(n * call.batch) * problem_.info->nanoseconds;
+  const double cost = static_cast<double>(n * call.batch()) * problem_.info->nanoseconds;
   const size_t threads = useful_threads(threads_, cost);
-  const size_t grain = grain_of(call.batch, kRowGrain / n);
+  const size_t grain = grain_of(call.batch(), kRowGrain / n);
   if (rows_are_contiguous(call)) {
-    return sum_of_grains(threads, call.batch, grain, [&](size_t first, size_t last, size_t) {
+    return sum_of_grains(threads, call.batch(), grain, [&](size_t first, size_t last, size_t) {
       return rows_of_samples(call, f, first, last);
     });
   }
   const auto scratch = scratch_.take();
   prepare(*scratch);
-  return sum_of_grains(threads, call.batch, grain, [&](size_t first, size_t last, size_t worker) {
+  return sum_of_grains(threads, call.batch(), grain, [&](size_t first, size_t last, size_t worker) {
     float* lines = scratch->lines.data() + worker * kLines * problem_.row_length;
     double sum = 0;
     for (size_t b = first; b < last; ++b) sum += rows_of_sample(call, f, b, lines);
@@ -294,28 +285,24 @@ double LossOp::run_rows(const LossCall& call, const Factors& f) {
 
 namespace {
 
-float scale_of(const LossCall& call, float scale, size_t b) {
-  if (call.out_delta.data == nullptr) return scale;
-  return static_cast<const float*>(call.out_delta.data)[b * call.out_delta.stride[0]];
+float scale_of(const LossTensors& call, float scale, size_t b) {
+  return call.out_delta ? *call.out_delta.at<const float>(b) : scale;
 }
 
 }  // namespace
 
-double LossOp::rows_of_samples(const LossCall& call, const Factors& f, size_t first,
+double LossOp::rows_of_samples(const LossTensors& call, const Factors& f, size_t first,
                                size_t last) const {
   const size_t n = problem_.sample.count, per_sample = rows_per_sample();
   const bool single = per_sample == 1;
   const bool entries = call.out != nullptr && !problem_.reduced();
   float weight[kMaxLossRows], scale[kMaxLossRows], losses[kMaxLossRows];
-  auto* const gradient = static_cast<float*>(call.in_delta.data);
-  const size_t x_step = step_of(problem_.sample, call.in_stride),
-               t_step = step_of(problem_.sample, call.labels_stride),
-               g_step = step_of(call.in_delta, call.in_delta_stride);
-  LossRows rows = {.x_stride = single ? x_step : problem_.row_length,
-                   .t_stride = single ? t_step : problem_.row_length,
+  const Gradient& dx = call.in_delta;
+  LossRows rows = {.x_stride = single ? call.in.step : problem_.row_length,
+                   .t_stride = single ? call.labels.step : problem_.row_length,
                    .weights_stride = problem_.row_length,
-                   .gradient_stride = single ? g_step : problem_.row_length,
-                   .accumulate = call.accumulate,
+                   .gradient_stride = single ? dx.step : problem_.row_length,
+                   .accumulate = dx.accumulate,
                    .weight = weight,
                    .scale = scale,
                    .losses = call.out == nullptr ? nullptr : losses,
@@ -326,9 +313,9 @@ double LossOp::rows_of_samples(const LossCall& call, const Factors& f, size_t fi
     const size_t b = row / per_sample, inside = row % per_sample;
     rows.count = std::min(kMaxLossRows, single ? last - b : per_sample - inside);
     const size_t offset = inside * problem_.row_length;
-    rows.x = call.in + b * x_step + offset;
-    rows.t = call.labels + b * t_step + offset;
-    if (gradient != nullptr) rows.gradient = gradient + b * g_step + offset;
+    rows.x = call.in.at<const float>(b) + offset;
+    rows.t = call.labels.at<const float>(b) + offset;
+    if (dx) rows.gradient = dx.at<float>(b) + offset;
     if (f.weights == Weights::kPerElement) rows.weights = call.weights + b * n + offset;
     for (size_t r = 0; r < rows.count; ++r) {
       weight[r] = weight_of(call, f.weights, single ? b + r : b);
@@ -348,21 +335,20 @@ double LossOp::rows_of_samples(const LossCall& call, const Factors& f, size_t fi
 }
 
 // Rows that lie scattered are gathered, one at a time.
-double LossOp::rows_of_sample(const LossCall& call, const Factors& f, size_t b,
+double LossOp::rows_of_sample(const LossTensors& call, const Factors& f, size_t b,
                               float* lines) const {
   const size_t n = problem_.sample.count, length = problem_.row_length, step = problem_.row_step;
   const float weight = weight_of(call, f.weights, b), scale = scale_of(call, f.scale, b);
-  const float* x = call.in + b * step_of(problem_.sample, call.in_stride);
-  const float* t = call.labels + b * step_of(problem_.sample, call.labels_stride);
-  auto* g = static_cast<float*>(call.in_delta.data);
-  if (g != nullptr) g += b * step_of(call.in_delta, call.in_delta_stride);
+  const float *x = call.in.at<const float>(b), *t = call.labels.at<const float>(b);
+  const Gradient& dx = call.in_delta;
+  float* g = dx ? dx.at<float>(b) : nullptr;
   float loss = 0;
   const LossRows rows = {
       .x = lines,
       .t = lines + length,
       .weights = f.weights == Weights::kPerElement ? lines + 2 * length : nullptr,
       .gradient = g == nullptr ? nullptr : lines + 3 * length,
-      .accumulate = call.accumulate,
+      .accumulate = dx.accumulate,
       .weight = &weight,
       .scale = &scale,
       .losses = call.out == nullptr ? nullptr : &loss,
@@ -375,11 +361,10 @@ double LossOp::rows_of_sample(const LossCall& call, const Factors& f, size_t b,
     read_line(problem_.sample, t, first, step, length, lines + length);
     for (size_t i = 0; rows.weights != nullptr && i < length; ++i)
       lines[2 * length + i] = call.weights[b * n + first + i * step];
-    if (g != nullptr && call.accumulate)
-      read_line(call.in_delta, g, first, step, length, rows.gradient);
+    if (g != nullptr && dx.accumulate) read_line(*dx.sample, g, first, step, length, rows.gradient);
     kernels_->rows[problem_.info->function](rows, problem_.parameters);
     for (size_t i = 0; g != nullptr && i < length; ++i)
-      g[offset_of(call.in_delta, first + i * step)] = rows.gradient[i];
+      g[offset_of(*dx.sample, first + i * step)] = rows.gradient[i];
     sum += double{loss};
   }
   if (call.out != nullptr && !problem_.reduced()) call.out[b] = static_cast<float>(sum);

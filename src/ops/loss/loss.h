@@ -9,8 +9,8 @@
 
 #include <cstddef>
 
+#include "core/batch.h"
 #include "core/scratch_pool.h"
-#include "core/view.h"
 #include "ops/convert/convert.h"
 
 namespace bnns::impl {
@@ -113,27 +113,24 @@ struct LossProblem {
   }
 };
 
-struct LossCall {
-  size_t batch;
-  const float* in;
-  size_t in_stride;  // all strides as given: 0 is packed
-  const float* labels;
-  size_t labels_stride;
-  const float* weights;
-  size_t weights_size;
-  float* out;     // nullptr in backward
-  View in_delta;  // one sample; without data: not wanted
-  size_t in_delta_stride;
-  bool accumulate;
-  float upstream;  // of a reduced loss; 1 in the forward call
-  View out_delta;  // of an unreduced one in backward: all entries of the batch, in order
+// The tensors of a call, all Float32.
+struct LossTensors {
+  Batch in, labels;
+  const float* weights = nullptr;
+  size_t weights_size = 0;
+  float* out = nullptr;  // nullptr in backward
+  Gradient in_delta;
+  float upstream = 1;  // of a reduced loss; 1 in the forward call
+  Batch out_delta;     // of an unreduced one in backward: all entries, in order
+
+  size_t batch() const { return in.size; }
 };
 
 class LossOp {
  public:
   LossOp(const Memory& memory, size_t threads, const LossProblem& problem);
 
-  void run(const LossCall& call);
+  void run(const LossTensors& call);
   void reserve(size_t callers);
 
  private:
@@ -142,13 +139,14 @@ class LossOp {
   };
   struct Factors;
 
-  Factors factors(const LossCall& call) const;
-  WeightTotals weight_totals(const LossCall& call) const;
-  double run_elements(const LossCall& call, const Factors& f) const;
-  double run_rows(const LossCall& call, const Factors& f);
-  double rows_of_samples(const LossCall& call, const Factors& f, size_t first, size_t last) const;
-  double rows_of_sample(const LossCall& call, const Factors& f, size_t b, float* lines) const;
-  bool rows_are_contiguous(const LossCall& call) const;
+  Factors factors(const LossTensors& call) const;
+  WeightTotals weight_totals(const LossTensors& call) const;
+  double run_elements(const LossTensors& call, const Factors& f) const;
+  double run_rows(const LossTensors& call, const Factors& f);
+  double rows_of_samples(const LossTensors& call, const Factors& f, size_t first,
+                         size_t last) const;
+  double rows_of_sample(const LossTensors& call, const Factors& f, size_t b, float* lines) const;
+  bool rows_are_contiguous(const LossTensors& call) const;
   size_t rows_per_sample() const { return problem_.sample.count / problem_.row_length; }
   void prepare(Scratch& scratch) const;
 

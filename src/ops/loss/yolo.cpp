@@ -137,18 +137,15 @@ double YoloOp::run_box(const Cell& cell, size_t anchor, double best_fit) const {
   return scale == 0 ? loss : loss + scale * (softplus(c) - c * target);
 }
 
-double YoloOp::run_cell(const LossCall& call, size_t cell) const {
-  const size_t values = problem_.anchors * problem_.box, sample = problem_.cells * values;
-  const auto step = [&](size_t stride, size_t packed) { return stride == 0 ? packed : stride; };
+double YoloOp::run_cell(const LossTensors& call, size_t cell) const {
+  const size_t values = problem_.anchors * problem_.box;
   const size_t b = cell / problem_.cells, first = cell % problem_.cells * values;
-  auto* gradient = static_cast<float*>(call.in_delta.data);
-  if (gradient != nullptr) gradient += b * step(call.in_delta_stride, call.in_delta.span);
-  const Cell at = {.x = call.in + b * step(call.in_stride, sample) + first,
-                   .t = call.labels + b * step(call.labels_stride, sample) + first,
-                   .gradient = gradient,
-                   .layout = &call.in_delta,
+  const Cell at = {.x = call.in.at<const float>(b) + first,
+                   .t = call.labels.at<const float>(b) + first,
+                   .gradient = call.in_delta ? call.in_delta.at<float>(b) : nullptr,
+                   .layout = call.in_delta.sample,
                    .first = first,
-                   .accumulate = call.accumulate,
+                   .accumulate = call.in_delta.accumulate,
                    .upstream = call.upstream};
   double best = 0, loss = 0;
   for (size_t a = 0; a < problem_.anchors; ++a) best = std::fmax(best, anchor_fit(at, a));
@@ -156,8 +153,8 @@ double YoloOp::run_cell(const LossCall& call, size_t cell) const {
   return loss;
 }
 
-void YoloOp::run(const LossCall& call) const {
-  const size_t cells = problem_.cells * call.batch, values = problem_.anchors * problem_.box;
+void YoloOp::run(const LossTensors& call) const {
+  const size_t cells = problem_.cells * call.batch(), values = problem_.anchors * problem_.box;
   const size_t grain = std::max({size_t{1}, kGrainValues / values, div_up(cells, kMaxPartials)});
   double partials[kMaxPartials];
   const double cost = 10.0 * static_cast<double>(cells) * static_cast<double>(values);

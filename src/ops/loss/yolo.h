@@ -34,11 +34,11 @@ class YoloOp {
          const float* anchor_sizes);
 
   // in and labels are contiguous samples; in_delta may have any layout. The loss is a sum.
-  void run(const LossCall& call) const;
+  void run(const LossTensors& call) const;
 
  private:
   struct Cell;
-  double run_cell(const LossCall& call, size_t cell) const;
+  double run_cell(const LossTensors& call, size_t cell) const;
   double run_box(const Cell& cell, size_t anchor, double best_fit) const;
   double run_object(const Cell& cell, size_t anchor) const;
   double anchor_fit(const Cell& cell, size_t anchor) const;
