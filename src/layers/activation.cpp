@@ -270,8 +270,8 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   const Batch dy =
       call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out, "o_desc");
   Batch x, y;
-  if (need_x) x = call.reads(problem_.in.view, args.in, args.in_stride, kIn);
-  if (!from_input) y = read_batch(problem_.out.view, args.batch, args.out, args.out_stride, kOut);
+  if (need_x) x = call.reads(problem_.in, args.in, args.in_stride, kIn);
+  if (!from_input) y = read_batch(problem_.out, args.batch, args.out, args.out_stride, kOut);
   const Gradient alpha =
       call.writes_parameter_delta(args.weights_delta, "weights_delta", alpha_desc_, "alpha");
   if (want_alpha) call.check_overlaps();  // in_delta may lie where out_delta, in or out do

@@ -99,14 +99,14 @@ ConvolutionOp::Gradients ConvolutionFilter::read_gradients(const BackwardArgs& a
   ConvolutionOp::Gradients g = {};
   g.dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, convolution_.out,
                           "o_desc", kImage);
-  if (!is_identity()) g.out = call.reads(convolution_.out.view, args.out, args.out_stride, kOut);
+  if (!is_identity()) g.out = call.reads(convolution_.out, args.out, args.out_stride, kOut);
   if (is_wanted(args.in_delta)) {
     g.dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, convolution_.in,
                              "i_desc", kImage);
     if (use_client_pointer_) call.reads(range_of(convolution_.weights.view), "w_desc.data");
   }
   if (is_wanted(args.weights_delta)) {
-    g.in = call.reads(convolution_.in.view, args.in, args.in_stride, kIn);
+    g.in = call.reads(convolution_.in, args.in, args.in_stride, kIn);
     const Descriptor dw = read_weights_delta(*args.weights_delta, convolution_);
     call.writes(range_of(dw.view), "weights_delta");
     g.dw = map_weights(dw, convolution_.transposed);

@@ -188,8 +188,8 @@ ConvolutionParameters read_convolution(const BNNSLayerParametersConvolution* p, 
 ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionParameters& c,
                                  bool client) {
   Call call(args.batch);
-  const Batch in = call.reads(c.in.view, args.in, args.in_stride, kIn);
-  const Batch out = call.writes(c.out.view, args.out, args.out_stride, kOut);
+  const Batch in = call.reads(c.in, args.in, args.in_stride, kIn);
+  const Batch out = call.writes(c.out, args.out, args.out_stride, kOut);
   if (client) call.reads(range_of(c.weights.view), "w_desc.data");
   if (client && c.has_bias) call.reads(range_of(c.bias.view), "bias.data");
   call.check_overlaps();

@@ -115,7 +115,7 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
   }
   // A call uses one stream per chunk of samples.
   const uint64_t stream = op_.activation().is_random() ? streams_.next(args.batch) : 0;
-  op_.forward(args.batch, {in.data, in.step}, {out.data, out.step}, stream);
+  op_.forward(in, out, stream);
 }
 
 void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_weights) const {
@@ -132,8 +132,7 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
 
 void FullyConnectedFilter::read_weights_delta(const BackwardArgs& args, Call& call,
                                               FullyConnectedOp::Gradients& g) const {
-  const Batch in = call.reads(problem_.in, args.in, args.in_stride, kIn);
-  g.in = {in.data, in.step};
+  g.in = call.reads(problem_.in, args.in, args.in_stride, kIn);
   const Descriptor* dw = nullptr;
   const Gradient delta = call.writes_parameter_delta(args.weights_delta, "weights_delta",
                                                      problem_.weights, "w_desc", {}, &dw);
@@ -150,28 +149,17 @@ void FullyConnectedFilter::read_weights_delta(const BackwardArgs& args, Call& ca
 FullyConnectedOp::Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args,
                                                                  Call& call) const {
   FullyConnectedOp::Gradients g = {};
-  const auto pass = [](const Batch& delta, bool accumulate) -> FullyConnectedOp::Delta {
-    return {delta.sample, delta.data, delta.step, accumulate};
-  };
-  g.dy = pass(
-      call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out, "o_desc"),
-      false);
-  if (problem_.activation->function != BNNSActivationFunctionIdentity) {
-    const Batch out = call.reads(problem_.out, args.out, args.out_stride, kOut);
-    g.out = {out.data, out.step};
-  }
+  g.dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out, "o_desc");
+  if (problem_.activation->function != BNNSActivationFunctionIdentity)
+    g.out = call.reads(problem_.out, args.out, args.out_stride, kOut);
   if (is_wanted(args.in_delta)) {
-    const Gradient dx =
-        call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
-    g.dx = pass(dx, dx.accumulate);
+    g.dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
     call.reads(client_weights_, "w_desc.data");
   }
   if (is_wanted(args.weights_delta)) read_weights_delta(args, call, g);
   if (is_wanted(args.bias_delta)) {
     require(problem_.has_bias, "bias_delta is given; the filter has no bias");
-    const Gradient db =
-        call.writes_parameter_delta(args.bias_delta, "bias_delta", problem_.bias, "bias");
-    g.db = pass(db, db.accumulate);
+    g.db = call.writes_parameter_delta(args.bias_delta, "bias_delta", problem_.bias, "bias");
   }
   return g;
 }
@@ -184,7 +172,7 @@ void FullyConnectedFilter::apply_backward(const BackwardArgs& args) {
   Call call(args.batch);
   const FullyConnectedOp::Gradients gradients = read_gradients(args, call);
   call.check_overlaps();
-  op_.backward(args.batch, gradients);
+  op_.backward(gradients);
 }
 
 void FullyConnectedFilter::reserve(size_t batch, size_t callers) {

@@ -65,8 +65,8 @@ void NormalizationFilter::check_client_parameters(const Batch& in, const Batch& 
 void NormalizationFilter::apply_normalization(const NormalizationForwardArgs& args) {
   const ForwardArgs& a = args.filter;
   if (a.batch == 0) return;
-  const Batch in = read_batch(p_.in.view, a.batch, a.in, a.in_stride, kIn);
-  const Batch out = read_batch(p_.out.view, a.batch, a.out, a.out_stride, kOut);
+  const Batch in = read_batch(p_.in, a.batch, a.in, a.in_stride, kIn);
+  const Batch out = read_batch(p_.out, a.batch, a.out, a.out_stride, kOut);
   require_apart_or_same(out, "out", in, "in");
   if (use_client_pointer_) check_client_parameters(in, out, args.training);
   if (!args.training) return op_.forward(a.batch, whole(in), whole(out), false);
@@ -97,7 +97,7 @@ NormalizationOp::Gradients NormalizationFilter::read_gradients(
   g.dy = whole(
       call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, p_.out, "o_desc", kRules));
   if (!p_.problem.activation.is_identity())
-    g.y = whole(call.reads(p_.out.view, args.out, args.out_stride, kOut));
+    g.y = whole(call.reads(p_.out, args.out, args.out_stride, kOut));
   if (is_wanted(args.in_delta)) {
     const Gradient dx =
         call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, p_.in, "i_desc", kRules);

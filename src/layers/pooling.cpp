@@ -90,8 +90,8 @@ void PoolingFilter::apply_pooling(const PoolingForwardArgs& args) {
   const ForwardArgs& a = args.filter;
   if (a.batch == 0) return;
   Call call(a.batch);
-  const Batch in = call.reads(parameters_.in.view, a.in, a.in_stride, kIn);
-  const Batch out = call.writes(parameters_.out.view, a.out, a.out_stride, kOut);
+  const Batch in = call.reads(parameters_.in, a.in, a.in_stride, kIn);
+  const Batch out = call.writes(parameters_.out, a.out, a.out_stride, kOut);
   require(!un_max() || args.indices != nullptr, "indices is NULL; UnMax needs them");
   Batch indices;
   if (const View* view = index_view(args.indices, args.indices_type); view != nullptr) {
@@ -131,7 +131,7 @@ void PoolingFilter::read_in_delta(const PoolingBackwardArgs& args, Call& call,
   if (const View* view = index_view(args.indices, args.indices_type); view != nullptr)
     g.indices = call.reads(*view, args.indices, args.indices_stride, kIndices);
   if (is(PoolingKind::kL2Norm) || (is(PoolingKind::kMax) && !g.indices))
-    g.in = call.reads(parameters_.in.view, a.in, a.in_stride, kIn);
+    g.in = call.reads(parameters_.in, a.in, a.in_stride, kIn);
 }
 
 PoolingOp::Gradients PoolingFilter::read_gradients(const PoolingBackwardArgs& args,
@@ -139,7 +139,7 @@ PoolingOp::Gradients PoolingFilter::read_gradients(const PoolingBackwardArgs& ar
   const BackwardArgs& a = args.filter;
   PoolingOp::Gradients g = {};
   g.dy = call.reads_delta(a.out_delta, a.out_delta_stride, kOutDelta, parameters_.out, "o_desc");
-  if (!identity()) g.out = call.reads(parameters_.out.view, a.out, a.out_stride, kOut);
+  if (!identity()) g.out = call.reads(parameters_.out, a.out, a.out_stride, kOut);
   if (is_wanted(a.in_delta)) read_in_delta(args, call, g);
   if (is_wanted(a.bias_delta)) {
     require(parameters_.has_bias, "bias_delta is given; the filter has no bias");

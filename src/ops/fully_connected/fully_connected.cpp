@@ -1,10 +1,10 @@
 #include "ops/fully_connected/fully_connected.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/parallel.h"
 #include "ops/fully_connected/rows.h"
-#include "ops/gemm/activation.h"
 
 namespace bnns::impl {
 namespace {
@@ -74,7 +74,7 @@ void FullyConnectedOp::own_weights(const Weights& weights) {
   make_small(weights.out_stride);
   if (own_matrix_.size() < kLeastPacked) return;
   PackedMatrix panels(memory_, *gemm_, GemmSide::kB, problem_.out_size, problem_.in_size);
-  panels.pack(*gemm_, threads_, forward_weights(ready_.w));
+  panels.pack(*gemm_, threads_, forward_weights(ready_.w), ready_.w.data);
   own_panels_ = std::move(panels);
 }
 
@@ -114,62 +114,68 @@ FullyConnectedOp::Ready FullyConnectedOp::ready_weights(Scratch& scratch) {
 
 GemmOperand FullyConnectedOp::forward_weights(const FullyConnectedMatrix& w) const {
   const bool along = w.in_stride == 1;
-  return {
-      .matrix = {.data = w.data, .row = along ? w.out_stride : w.in_stride, .transposed = along},
-      .packed = own_panels_ ? &own_panels_ : nullptr};
+  return {.row = along ? w.out_stride : w.in_stride,
+          .transposed = along,
+          .packed = own_panels_ ? &own_panels_ : nullptr};
 }
 
-size_t FullyConnectedOp::forward_floats(size_t samples, const FullyConnectedMatrix& w) const {
-  return gemm_scratch(*gemm_, threads_, {samples, problem_.out_size, problem_.in_size}, {},
-                      forward_weights(w));
+GemmOp FullyConnectedOp::forward_product(size_t samples, const FullyConnectedMatrix& w,
+                                         size_t x_step, size_t y_step) const {
+  const FusedActivation& f = problem_.activation;
+  const bool on_tiles = f.is_element() && !f.is_identity();
+  return GemmOp(*gemm_, threads_,
+                {.shape = {samples, problem_.out_size, problem_.in_size},
+                 .a = {.row = x_step},
+                 .b = forward_weights(w),
+                 .c_row = y_step,
+                 .epilogue = {.activation = on_tiles ? &f : nullptr}});
 }
 
 // Rows of y from rows of x, bias and activation included.
-void FullyConnectedOp::product(size_t samples, const float* x, size_t x_stride, float* y,
-                               size_t y_stride, const Ready& ready, uint64_t random_stream,
+void FullyConnectedOp::product(const GemmOp& op, size_t samples, const float* x, float* y,
+                               size_t y_step, const Ready& ready, uint64_t random_stream,
                                float* memory) {
+  op.run({.a = x, .b = ready.w.data, .c = y, .column_bias = ready.bias}, memory);
+  // Functions that are not of one element need whole rows, or draw numbers in the order of
+  // elements.
   const FusedActivation& f = problem_.activation;
-  const GemmActivation tile = {f, y, y_stride};
-  run_gemm(*gemm_, threads_, {samples, problem_.out_size, problem_.in_size},
-           {.matrix = {.data = x, .row = x_stride}}, forward_weights(ready.w),
-           {.data = y, .row = y_stride, .column_bias = ready.bias}, tile.epilogue(), memory);
-  // Others need whole rows, or draw numbers in the order of elements.
   if (!f.is_element())
-    f.forward(threads_, with_samples(packed(problem_.out), y, samples, y_stride), random_stream);
+    f.forward(threads_, with_samples(packed(problem_.out), y, samples, y_step), random_stream);
 }
 
-void FullyConnectedOp::forward(size_t batch, Rows in, Rows out, uint64_t random_stream) {
-  if (batch == 1 && small_)
-    return small_.forward(sample(in, 0, 0), const_cast<float*>(sample(out, 0, 0)));
-  const size_t in_step = step_of(problem_.in, in.stride);
-  const size_t out_step = step_of(problem_.out, out.stride);
-  const bool direct = ready_known_ && in_direct_ && out_direct_;
+void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t random_stream) {
+  const size_t batch = in.size;
+  if (batch == 1 && small_) return small_.forward(in.at<float>(0), out.at<float>(0));
+  const size_t x_step = in_direct_ ? in.step : problem_.in_size;
+  const size_t y_step = out_direct_ ? out.step : problem_.out_size;
   const size_t chunk = in_direct_ && out_direct_ ? batch : std::min(batch, kChunk);
-  const size_t floats = direct && batch == 1 ? 0 : most_floats(batch, chunk, [&](size_t samples) {
-    return forward_floats(samples, ready_matrix());
-  });
-  if (direct && floats == 0) {  // no working memory at all, as always for one sample
-    return product(batch, sample(in, 0, 0), in_step, const_cast<float*>(sample(out, 0, 0)),
-                   out_step, ready_, random_stream, nullptr);
+  const GemmOp op = forward_product(chunk, ready_matrix(), x_step, y_step);
+  const size_t rest = batch % chunk;
+  if (ready_known_ && rest == 0 && chunk == batch && in_direct_ && out_direct_ &&
+      op.scratch() == 0) {  // no working memory at all, as always for one sample
+    return product(op, batch, in.at<float>(0), out.at<float>(0), y_step, ready_, random_stream,
+                   nullptr);
   }
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
-  float* memory = buffer(scratch->product, 1, floats);
+  const std::optional<GemmOp> last =
+      rest == 0 ? std::nullopt
+                : std::optional(forward_product(rest, ready_matrix(), x_step, y_step));
+  float* memory = buffer(scratch->product, 1, std::max(op.scratch(), last ? last->scratch() : 0));
   float* x_buffer = in_direct_ ? nullptr : buffer(scratch->x, chunk, problem_.in_size);
   float* y_buffer = out_direct_ ? nullptr : buffer(scratch->y, chunk, problem_.out_size);
   const Ready ready = ready_weights(*scratch);
   for (size_t first = 0; first < batch; first += chunk) {
     const size_t n = std::min(chunk, batch - first);
     if (!in_direct_) {
-      read_values(*run_.convert, samples_of(problem_.in, in.data, in.stride, first, n), 0,
-                  n * problem_.in_size, x_buffer);
+      read_values(*run_.convert, whole(samples_of(in, first, n)), 0, n * problem_.in_size,
+                  x_buffer);
     }
-    product(n, in_direct_ ? sample(in, first, in_step) : x_buffer,
-            in_direct_ ? in_step : problem_.in_size,
-            out_direct_ ? const_cast<float*>(sample(out, first, out_step)) : y_buffer,
-            out_direct_ ? out_step : problem_.out_size, ready, random_stream + first, memory);
+    product(n == chunk ? op : *last, n, in_direct_ ? in.at<float>(first) : x_buffer,
+            out_direct_ ? out.at<float>(first) : y_buffer, y_step, ready, random_stream + first,
+            memory);
     if (!out_direct_) {
-      write_values(*run_.convert, samples_of(problem_.out, out.data, out.stride, first, n), 0,
-                   n * problem_.out_size, y_buffer);
+      write_values(*run_.convert, whole(samples_of(out, first, n)), 0, n * problem_.out_size,
+                   y_buffer);
     }
   }
 }
@@ -189,8 +195,9 @@ void FullyConnectedOp::reserve(size_t batch, size_t callers) {
                            std::min(batch, kGradientChunk), batch % kGradientChunk}) {
       if (samples == 0) continue;
       buffer(s.product, 1,
-             std::max({forward_floats(samples, w), input_floats(samples, w),
-                       weights_floats(samples, rows), weights_floats(samples, {nullptr, 1, 2})}));
+             std::max({forward_product(samples, w).scratch(), input_product(samples, w).scratch(),
+                       weights_product(samples, rows).scratch(),
+                       weights_product(samples, {nullptr, 1, 2}).scratch()}));
     }
     if (ready_known_) return;
     buffer(s.weights, problem_.out_size, problem_.in_size);

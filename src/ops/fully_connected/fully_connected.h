@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "core/batch.h"
 #include "core/scratch_pool.h"
 #include "ops/activation/fused.h"
 #include "ops/convert/convert.h"
@@ -47,29 +48,19 @@ class FullyConnectedOp {
   void own_weights(const Weights& weights);
   void use_weights(const Weights& weights);
 
-  struct Rows {
-    const void* data;
-    size_t stride;  // between samples, 0: packed
-  };
-  void forward(size_t batch, Rows in, Rows out, uint64_t random_stream);
+  // Samples as FullyConnectedProblem describes them.
+  void forward(const Batch& in, const Batch& out, uint64_t random_stream);
 
-  // One tensor of a backward call; data NULL: not wanted.
-  struct Delta {
-    const View* view = nullptr;  // one sample; its own data is not used
-    void* data = nullptr;
-    size_t stride = 0;  // between samples, 0: packed
-    bool accumulate = false;
-
-    bool wanted() const { return data != nullptr; }
-  };
+  // Tensors of a backward call; those that are not wanted are empty.
   struct Gradients {
-    Rows in;   // data NULL unless dw is wanted
-    Rows out;  // data NULL for the identity
-    Delta dy, dx, db;
+    Batch in;   // empty unless dw is wanted
+    Batch out;  // empty for the identity
+    Batch dy;
+    Gradient dx, db;
     FullyConnectedMatrix dw;  // data NULL: not wanted
     bool dw_accumulate;
   };
-  void backward(size_t batch, const Gradients& gradients);
+  void backward(const Gradients& gradients);
 
   void reserve(size_t batch, size_t callers);
 
@@ -95,22 +86,25 @@ class FullyConnectedOp {
   void store(const View& to, float* values, bool accumulate) const;
   View matrix_view(const View& like, size_t out_stride, size_t in_stride) const;
   void convert_matrix(const Weights& weights, float* to) const;
-  // The three products as the matrix product sees them, and the floats of memory each needs.
+  // The three products of so many samples, whose rows lie so far apart (0: not known yet).
   GemmOperand forward_weights(const FullyConnectedMatrix& w) const;
-  size_t forward_floats(size_t samples, const FullyConnectedMatrix& w) const;
-  size_t input_floats(size_t samples, const FullyConnectedMatrix& w) const;
-  size_t weights_floats(size_t samples, const FullyConnectedMatrix& dw) const;
+  GemmOp forward_product(size_t samples, const FullyConnectedMatrix& w, size_t x_step = 0,
+                         size_t y_step = 0) const;
+  GemmOp input_product(size_t samples, const FullyConnectedMatrix& w, size_t g_step = 0,
+                       size_t dx_step = 0) const;
+  GemmOp weights_product(size_t samples, const FullyConnectedMatrix& dw, size_t g_step = 0,
+                         size_t x_step = 0) const;
 
-  void product(size_t samples, const float* x, size_t x_stride, float* y, size_t y_stride,
+  void product(const GemmOp& op, size_t samples, const float* x, float* y, size_t y_step,
                const Ready& ready, uint64_t random_stream, float* memory);
   void gradient_rows(const Gradients& p, size_t first, size_t samples, float* g);
   void input_gradient(const Gradients& p, size_t first, size_t samples, const float* g,
-                      size_t g_stride, const FullyConnectedMatrix& w, float* buffer, float* memory);
+                      size_t g_step, const FullyConnectedMatrix& w, float* buffer, float* memory);
   bool backward_small(const Gradients& gradients) const;
-  void backward_direct(size_t batch, const Gradients& gradients);
-  void backward_chunks(size_t batch, const Gradients& gradients);
-  void weights_gradient(size_t samples, const float* g, size_t g_stride, const float* x,
-                        size_t x_stride, const FullyConnectedMatrix& dw, bool accumulate,
+  void backward_direct(const Gradients& gradients);
+  void backward_chunks(const Gradients& gradients);
+  void weights_gradient(size_t samples, const float* g, size_t g_step, const float* x,
+                        size_t x_step, const FullyConnectedMatrix& dw, bool accumulate,
                         float* memory);
 
   Memory memory_;

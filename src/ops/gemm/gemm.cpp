@@ -1,4 +1,4 @@
-// The plan of a product: what is packed when, and which tiles a grain computes.
+// How a product runs: what is packed when, and which tiles a grain computes.
 //   One operand is shared: packed before the grains start, in slabs of kSlab floats (or packed for
 //   good). The other is the grains' own: each packs its block of lines; if there are too few
 //   blocks to share out, that operand is packed before, too, and grains are groups of tiles.
@@ -8,44 +8,59 @@
 #include <algorithm>
 
 #include "core/parallel.h"
-#include "ops/gemm/plan.h"
+#include "ops/activation/fused.h"
 
 namespace bnns::impl {
 namespace {
+
+// A part of C: rows [m0, m1) x columns [n0, n1).
+struct Tile {
+  size_t m0, m1, n0, n1;
+};
+
+// Called once on every part of C when it is complete and still in the cache; from several threads
+// at once, the parts do not overlap. Moments of what was stored (for a normalization that follows)
+// belong here: the rows of a part follow from the problem alone, so that a partial sum per column
+// and part, joined in the order of rows when the product has ended, has the same bits for any
+// number of threads.
+void finish_tile(const GemmEpilogue& epilogue, const GemmTarget& c, const Tile& t) {
+  if (epilogue.activation == nullptr) return;
+  epilogue.activation->forward({c.data + t.m0 * c.row + t.n0, c.row}, t.m1 - t.m0, t.n1 - t.n0);
+}
 
 // Lines of an operand that lie packed: panels [panel0, panel0 + count), their first line moved. Or
 // lines in their matrix, cut as if they were packed.
 struct Lines {
   GemmPanels panels;
   size_t line0, panel0, count;
-  const GemmMatrix* in_place = nullptr;
+  const GemmSource* in_place = nullptr;
 
   size_t first(size_t p) const { return line0 + panels.first(panel0 + p); }
   size_t lines(size_t p) const { return panels.count(panel0 + p); }
   // k counts from the first step that lies here.
   const float* rows_at(size_t p, size_t k) const {
-    return in_place == nullptr ? panels.at(panel0 + p, k) : plain() + first(p) * in_place->row + k;
+    return in_place == nullptr ? panels.at(panel0 + p, k)
+                               : in_place->floats() + first(p) * row() + k;
   }
   const float* columns_at(size_t p, size_t k) const {
-    return in_place == nullptr ? panels.at(panel0 + p, k) : plain() + k * in_place->row + first(p);
+    return in_place == nullptr ? panels.at(panel0 + p, k)
+                               : in_place->floats() + k * row() + first(p);
   }
-
- private:
-  const float* plain() const { return static_cast<const float*>(in_place->data); }
+  size_t row() const { return in_place->operand.row; }
 };
 
 class Run {
  public:
-  Run(const GemmKernels& kernels, size_t threads, const GemmShape& shape, const GemmOperand& a,
-      const GemmOperand& b, const GemmTarget& c, const GemmEpilogue& epilogue, float* scratch)
+  Run(const GemmKernels& kernels, size_t threads, const GemmProblem& problem, const GemmPlan& plan,
+      const GemmData& data, const GemmTarget& c, float* scratch)
       : kernels_(kernels),
-        plan_(kernels, shape, a, b, GemmPacking::kWherePays),
-        threads_(useful_threads(threads, plan_.nanoseconds())),
-        k_(shape.k),
-        own_(plan_.own_is_a ? a : b),
-        shared_(plan_.own_is_a ? b : a),
+        plan_(plan),
+        threads_(threads),
+        k_(problem.shape.k),
+        own_(source(problem, data, plan.own_is_a)),
+        shared_(source(problem, data, !plan.own_is_a)),
         c_(c),
-        epilogue_(epilogue),
+        epilogue_(problem.epilogue),
         memory_(scratch) {}
 
   void run() {
@@ -65,20 +80,22 @@ class Run {
     return slab_sums() + plan_.sum_floats + worker * plan_.worker_floats();
   }
 
-  GemmSide own_side() const { return plan_.own_is_a ? GemmSide::kA : GemmSide::kB; }
-  GemmSide shared_side() const { return plan_.own_is_a ? GemmSide::kB : GemmSide::kA; }
+  static GemmSource source(const GemmProblem& problem, const GemmData& data, bool is_a) {
+    if (is_a) return {.side = GemmSide::kA, .operand = problem.a, .data = data.a};
+    return {.side = GemmSide::kB, .operand = problem.b, .data = data.b};
+  }
 
   void run_slab(size_t shared0, size_t own0, size_t k0);
-  Lines ready(const GemmOperand& operand, GemmSide side, size_t line0, size_t line1, float* memory);
+  Lines ready(const GemmSource& source, size_t line0, size_t line1, float* memory) const;
   void run_block(const Lines& own, const Lines& shared, size_t own_panel0, float* local_sums);
-  void run_group(const Lines& a, const Lines& b, const GemmTile& panels, size_t a_panel0,
+  void run_group(const Lines& a, const Lines& b, const Tile& panels, size_t a_panel0,
                  size_t b_panel0, float* local_sums);
 
   const GemmKernels& kernels_;
-  const GemmPlan plan_;
+  const GemmPlan& plan_;
   const size_t threads_;
   const size_t k_;
-  const GemmOperand &own_, &shared_;
+  const GemmSource own_, shared_;
   const GemmTarget& c_;
   const GemmEpilogue& epilogue_;
   float* const memory_;
@@ -87,15 +104,14 @@ class Run {
 
 // Panels of the lines for the slab's depth: in their matrix, lying packed, or packed here by all
 // threads.
-Lines Run::ready(const GemmOperand& operand, GemmSide side, size_t line0, size_t line1,
-                 float* memory) {
+Lines Run::ready(const GemmSource& source, size_t line0, size_t line1, float* memory) const {
+  const GemmSide side = source.side;
   if (side == GemmSide::kA ? plan_.a_in_place : plan_.b_in_place) {
     const GemmPanels p(nullptr, kernels_, side, line1 - line0, k_);
-    return {
-        .panels = p, .line0 = line0, .panel0 = 0, .count = p.panels, .in_place = &operand.matrix};
+    return {.panels = p, .line0 = line0, .panel0 = 0, .count = p.panels, .in_place = &source};
   }
-  if (operand.packed != nullptr) {
-    const GemmPanels& p = operand.packed->panels();
+  if (source.operand.packed != nullptr) {
+    const GemmPanels& p = source.operand.packed->panels();
     // Slabs of a packed operand are counted in whole panels, at most `width` lines each.
     const size_t panel0 = line0 / p.width;
     return {.panels = p,
@@ -104,9 +120,8 @@ Lines Run::ready(const GemmOperand& operand, GemmSide side, size_t line0, size_t
             .count = std::min(p.panels, div_up(line1, p.width)) - panel0};
   }
   const GemmPanels p(memory, kernels_, side, line1 - line0, depth_);
-  parallel_for(threads_, pack_groups(p), [&](size_t group, size_t) {
-    pack_group(kernels_, side, operand, p, group, line0, k0_);
-  });
+  parallel_for(threads_, pack_groups(p),
+               [&](size_t group, size_t) { pack_group(kernels_, source, p, group, line0, k0_); });
   return {.panels = p, .line0 = line0, .panel0 = 0, .count = p.panels};
 }
 
@@ -115,30 +130,30 @@ void Run::run_slab(size_t shared0, size_t own0, size_t k0) {
   depth_ = std::min(plan_.depth_slab, k_ - k0);
   const size_t shared1 = std::min(plan_.shared_lines, shared0 + plan_.shared_slab);
   const size_t own1 = std::min(plan_.own_lines, own0 + plan_.own_slab);
-  const Lines shared = ready(shared_, shared_side(), shared0, shared1, shared_memory());
+  const Lines shared = ready(shared_, shared0, shared1, shared_memory());
   if (plan_.local) {
     const size_t blocks = div_up(own1 - own0, plan_.block);
     parallel_for(threads_, blocks, [&](size_t block, size_t worker) {
       const size_t line0 = own0 + block * plan_.block;
-      const GemmPanels p(worker_memory(worker), kernels_, own_side(),
+      const GemmPanels p(worker_memory(worker), kernels_, own_.side,
                          std::min(plan_.block, own1 - line0), depth_);
       for (size_t group = 0; group < pack_groups(p); ++group)
-        pack_group(kernels_, own_side(), own_, p, group, line0, k0_);
+        pack_group(kernels_, own_, p, group, line0, k0_);
       const Lines own = {.panels = p, .line0 = line0, .panel0 = 0, .count = p.panels};
       run_block(own, shared, block * (plan_.block / p.width),
                 worker_memory(worker) + plan_.block_floats);
     });
     return;
   }
-  const Lines own = ready(own_, own_side(), own0, own1, own_memory());
+  const Lines own = ready(own_, own0, own1, own_memory());
   const Lines &a = plan_.own_is_a ? own : shared, &b = plan_.own_is_a ? shared : own;
   const size_t groups_b = div_up(b.count, plan_.group_b);
   parallel_for(threads_, groups_b * div_up(a.count, plan_.group_a), [&](size_t g, size_t worker) {
     const size_t i = g / groups_b * plan_.group_a, j = g % groups_b * plan_.group_b;
-    const GemmTile panels = {.m0 = i,
-                             .m1 = std::min(a.count, i + plan_.group_a),
-                             .n0 = j,
-                             .n1 = std::min(b.count, j + plan_.group_b)};
+    const Tile panels = {.m0 = i,
+                         .m1 = std::min(a.count, i + plan_.group_a),
+                         .n0 = j,
+                         .n1 = std::min(b.count, j + plan_.group_b)};
     run_group(a, b, panels, 0, 0, worker_memory(worker) + plan_.block_floats);
   });
 }
@@ -148,10 +163,10 @@ void Run::run_block(const Lines& own, const Lines& shared, size_t own_panel0, fl
   const Lines &a = plan_.own_is_a ? own : shared, &b = plan_.own_is_a ? shared : own;
   for (size_t j = 0; j < b.count; j += plan_.group_b) {
     for (size_t i = 0; i < a.count; i += plan_.group_a) {
-      const GemmTile panels = {.m0 = i,
-                               .m1 = std::min(a.count, i + plan_.group_a),
-                               .n0 = j,
-                               .n1 = std::min(b.count, j + plan_.group_b)};
+      const Tile panels = {.m0 = i,
+                           .m1 = std::min(a.count, i + plan_.group_a),
+                           .n0 = j,
+                           .n1 = std::min(b.count, j + plan_.group_b)};
       run_group(a, b, panels, plan_.own_is_a ? own_panel0 : 0, plan_.own_is_a ? 0 : own_panel0,
                 local_sums);
     }
@@ -160,10 +175,10 @@ void Run::run_block(const Lines& own, const Lines& shared, size_t own_panel0, fl
 
 // Tiles of panels [m0, m1) x [n0, n1), block of depth after block of depth: the panel of B and the
 // sums stay in the nearest caches.
-void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_panel0,
-                    size_t b_panel0, float* local_sums) {
-  GemmTileJob job = {.a_row = a.in_place == nullptr ? 0 : a.in_place->row,
-                     .b_step = b.in_place == nullptr ? kernels_.nr : b.in_place->row,
+void Run::run_group(const Lines& a, const Lines& b, const Tile& t, size_t a_panel0, size_t b_panel0,
+                    float* local_sums) {
+  GemmTileJob job = {.a_row = a.in_place == nullptr ? 0 : a.row(),
+                     .b_step = b.in_place == nullptr ? kernels_.nr : b.row(),
                      .c = c_};
   // Operands that are not packed here span all of K.
   const size_t a_k = a.panels.depth == depth_ ? 0 : k0_, b_k = b.panels.depth == depth_ ? 0 : k0_;
@@ -196,11 +211,12 @@ void Run::run_group(const Lines& a, const Lines& b, const GemmTile& t, size_t a_
       }
     }
   }
-  if (epilogue_.finish == nullptr || k0_ + depth_ < k_) return;
-  epilogue_.finish(epilogue_.context, {.m0 = a.first(t.m0),
-                                       .m1 = a.first(t.m1 - 1) + a.lines(t.m1 - 1),
-                                       .n0 = b.first(t.n0),
-                                       .n1 = b.first(t.n1 - 1) + b.lines(t.n1 - 1)});
+  if (k0_ + depth_ < k_) return;
+  finish_tile(epilogue_, c_,
+              {.m0 = a.first(t.m0),
+               .m1 = a.first(t.m1 - 1) + a.lines(t.m1 - 1),
+               .n0 = b.first(t.n0),
+               .n1 = b.first(t.n1 - 1) + b.lines(t.n1 - 1)});
 }
 
 // ---- Products that are not packed ----
@@ -213,31 +229,29 @@ constexpr size_t kDotM = 32, kDotN = 64;
 constexpr size_t kAxpyM = 32, kAxpyN = 4096, kAxpyLeastN = 512;
 static_assert(kAxpyN % kAxpyLeastN == 0);
 
-void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const GemmShape& shape,
-                const GemmMatrix& a, const GemmMatrix& b, const GemmTarget& c,
-                const GemmEpilogue& epilogue) {
-  const bool dot = form == GemmForm::kDot;
-  const GemmDirect p = {.a = static_cast<const float*>(a.data),
-                        .a_row = a.transposed ? 1 : a.row,
-                        .a_k = a.transposed ? a.row : 1,
-                        .b = static_cast<const float*>(b.data),
-                        .b_row = b.row,
+void run_direct(const GemmKernels& kernels, size_t threads, bool dot, const GemmProblem& problem,
+                const GemmData& data, const GemmTarget& c) {
+  const GemmShape& shape = problem.shape;
+  const GemmDirect p = {.a = static_cast<const float*>(data.a),
+                        .a_row = problem.a.transposed ? 1 : problem.a.row,
+                        .a_k = problem.a.transposed ? problem.a.row : 1,
+                        .b = static_cast<const float*>(data.b),
+                        .b_row = problem.b.row,
                         .k = shape.k};
   const auto kernel = dot ? kernels.dot : kernels.axpy;
-  const size_t used = useful_threads(threads, gemm_nanoseconds(shape));
   const size_t tile_m = dot ? kDotM : kAxpyM;
-  const size_t sharers = shape.m <= kAxpyM ? used : 1;
+  const size_t sharers = shape.m <= kAxpyM ? threads : 1;
   const size_t piece = div_up(div_up(shape.n, sharers), kAxpyLeastN) * kAxpyLeastN;
   const size_t tile_n = dot ? kDotN : std::min(kAxpyN, piece);
-  const auto run_tile = [&](const GemmTile& t) {
+  const auto run_tile = [&](const Tile& t) {
     kernel(p, c, t.m0, t.m1, t.n0, t.n1);
-    if (epilogue.finish != nullptr) epilogue.finish(epilogue.context, t);
+    finish_tile(problem.epilogue, c, t);
   };
   // The smallest products should not pay for the plan.
   if (shape.m <= tile_m && shape.n <= tile_n)
     return run_tile({.m0 = 0, .m1 = shape.m, .n0 = 0, .n1 = shape.n});
   const size_t tiles_n = div_up(shape.n, tile_n);
-  parallel_for(used, tiles_n * div_up(shape.m, tile_m), [&](size_t t, size_t) {
+  parallel_for(threads, tiles_n * div_up(shape.m, tile_m), [&](size_t t, size_t) {
     const size_t m = t / tiles_n * tile_m, n = t % tiles_n * tile_n;
     run_tile({.m0 = m,
               .m1 = std::min(shape.m, m + tile_m),
@@ -246,40 +260,76 @@ void run_direct(const GemmKernels& kernels, size_t threads, GemmForm form, const
   });
 }
 
+// Products of a batch: one thread computes those of a grain, some 10 us of work. Products that take
+// longer than kLarge, and those beyond 20 us of which there are few, use all threads one after the
+// other.
+constexpr double kGrainNanoseconds = 10000, kLarge = 500000;
+constexpr size_t kFewProducts = 16;
+
 }  // namespace
 
-size_t gemm_scratch(const GemmKernels& kernels, size_t threads, const GemmShape& shape,
-                    const GemmOperand& a, const GemmOperand& b) {
-  if (gemm_form(shape, a, b) != GemmForm::kPacked) return 0;
-  // Rows of the operands may be another distance apart when the product runs, and packing pay then.
-  return GemmPlan(kernels, shape, a, b, GemmPacking::kAlways).floats(threads);
+GemmOp::GemmOp(const GemmKernels& kernels, size_t threads, const GemmProblem& problem)
+    : kernels_(&kernels),
+      threads_(threads),
+      problem_(problem),
+      nanoseconds_(gemm_nanoseconds(problem.shape)),
+      form_(gemm_form(problem.shape, problem.a, problem.b)) {
+  if (form_ == GemmForm::kPacked) plan_.emplace(kernels, problem.shape, problem.a, problem.b);
 }
 
-void run_gemm(const GemmKernels& kernels, size_t threads, const GemmShape& shape,
-              const GemmOperand& a, const GemmOperand& b, const GemmTarget& c,
-              const GemmEpilogue& epilogue, float* scratch) {
-  const GemmForm form = gemm_form(shape, a, b);
-  if (form != GemmForm::kPacked)
-    return run_direct(kernels, threads, form, shape, a.matrix, b.matrix, c, epilogue);
-  Run(kernels, threads, shape, a, b, c, epilogue, scratch).run();
+bool GemmOp::is_small() const {
+  return nanoseconds_ < kLarge;
 }
 
-void run_gemm_batch(const GemmKernels& kernels, size_t threads, size_t count,
-                    const GemmShape& shape, const GemmOperand& a, const GemmOperand& b,
-                    const GemmTarget& c, const GemmSteps& steps, float* scratch) {
-  const size_t one = gemm_scratch(kernels, 1, shape, a, b);
-  const auto moved = [](const GemmOperand& from, size_t values) {
-    GemmOperand to = from;
-    to.matrix.data =
-        static_cast<const char*>(from.matrix.data) + values * type_bytes(from.matrix.type);
-    return to;
+size_t GemmOp::scratch(size_t count) const {
+  if (!plan_) return 0;
+  const size_t inside = plan_->floats(useful_threads(threads_, nanoseconds_));
+  return count > 1 && is_small() ? std::max(inside, threads_ * plan_->floats(1)) : inside;
+}
+
+void GemmOp::run(const GemmData& data, float* scratch) const {
+  run(useful_threads(threads_, nanoseconds_), data, scratch);
+}
+
+void GemmOp::run(size_t threads, const GemmData& data, float* scratch) const {
+  const GemmTarget c = {.data = data.c,
+                        .row = problem_.c_row,
+                        .accumulate = data.accumulate,
+                        .column_bias = data.column_bias,
+                        .row_bias = data.row_bias,
+                        .alpha = problem_.epilogue.alpha,
+                        .beta = problem_.epilogue.beta};
+  if (!plan_) return run_direct(*kernels_, threads, form_ == GemmForm::kDot, problem_, data, c);
+  Run(*kernels_, threads, problem_, *plan_, data, c, scratch).run();
+}
+
+void GemmOp::run_batch(size_t count, const GemmSteps& steps, const GemmData& data,
+                       float* scratch) const {
+  const auto moved = [](auto* from, size_t values) {
+    return from == nullptr ? nullptr : from + values;
   };
-  const double work = static_cast<double>(count) * gemm_nanoseconds(shape);
-  parallel_for(useful_threads(threads, work), count, [&](size_t i, size_t worker) {
-    GemmTarget target = c;
-    target.data += i * steps.c;
-    run_gemm(kernels, 1, shape, moved(a, i * steps.a), moved(b, i * steps.b), target, {},
-             scratch + worker * one);
+  const auto operand = [&](const GemmOperand& how, const void* from, size_t values) {
+    return moved(static_cast<const char*>(from), values * type_bytes(how.type));
+  };
+  const auto product = [&](size_t i) -> GemmData {
+    return {.a = operand(problem_.a, data.a, i * steps.a),
+            .b = operand(problem_.b, data.b, i * steps.b),
+            .c = data.c + i * steps.c,
+            .row_bias = moved(data.row_bias, i * steps.row_bias),
+            .column_bias = moved(data.column_bias, i * steps.column_bias),
+            .accumulate = data.accumulate};
+  };
+  const bool alone = is_small() && (nanoseconds_ < kSerialNanoseconds || count >= kFewProducts);
+  if (!alone) {
+    for (size_t i = 0; i < count; ++i) run(product(i), scratch);
+    return;
+  }
+  const size_t one = plan_ ? plan_->floats(1) : 0;
+  const auto grain = static_cast<size_t>(kGrainNanoseconds / (nanoseconds_ + 100)) + 1;
+  const double work = static_cast<double>(count) * nanoseconds_;
+  parallel_for(useful_threads(threads_, work), div_up(count, grain), [&](size_t g, size_t worker) {
+    for (size_t i = g * grain; i < std::min(count, (g + 1) * grain); ++i)
+      run(1, product(i), scratch + worker * one);
   });
 }
 

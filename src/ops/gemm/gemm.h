@@ -1,136 +1,84 @@
-// C = epilogue(alpha A B + beta C + bias) in single precision: M rows and N columns of C (columns
+// C = act(alpha A B + beta C + bias) in single precision: M rows and N columns of C (columns
 // contiguous), K summed; all four cases of transposed operands, 16-bit and 8-bit operands too.
-//   Panels: A in panels of mr rows, panel[k * mr + m]; B in panels of nr columns, panel[k * nr +
-//   n], zeros behind the last row or column. A kernel multiplies two panels into a tile of C.
 //   Depth: K is cut into blocks of kGemmDepth. Inside a block, chains of kGemmChain products are
 //   joined pairwise; blocks are joined with a compensated sum (hi, lo).
 //   Threads: grains, panels and the order of sums follow from the problem alone, so the bits do
 //   not depend on the number of threads; they depend on the SIMD target.
-// Nothing here allocates: gemm_scratch() tells how many floats of working memory a run needs.
+// Nothing here allocates. A GemmOp is a small value: whoever knows all sizes at creation makes it
+// once; whoever learns some of them with a call (M is the batch of a fully connected layer) makes
+// one per call on the stack, which takes some ten nanoseconds.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <optional>
 
-#include "core/memory.h"
-#include "core/view.h"
-#include "ops/gemm/kernels.h"
+#include "ops/gemm/operand.h"
+#include "ops/gemm/plan.h"
 
 namespace bnns::impl {
 
-struct GemmShape {
-  size_t m, n, k;
+class FusedActivation;
+
+// What happens to a tile of C between the sums and memory, in this order:
+//   z = alpha P;  z += beta C if a run accumulates;  z += biases of the run;  C = activation(z).
+// Moments of what is stored will be collected behind that; see finish_tile() in gemm.cpp.
+struct GemmEpilogue {
+  float alpha = 1, beta = 1;
+  // A function of one element, applied while the tile is in the cache; it outlives the op.
+  const FusedActivation* activation = nullptr;
 };
 
-// A plain matrix. A(m, k) at data[m * row + k], B(k, n) at data[k * row + n]; transposed: A(m, k)
-// at data[k * row + m], B(k, n) at data[n * row + k]. Types: Float32, Float16, BFloat16, Int8 and
-// UInt8 (scale * x + bias), converted while packing.
-struct GemmMatrix {
-  const void* data = nullptr;
-  size_t row = 0;  // distance of rows in values
-  bool transposed = false;
-  BNNSDataType type = BNNSDataTypeFloat32;
-  float scale = 1, bias = 0;
+struct GemmProblem {
+  GemmShape shape;
+  GemmOperand a = {}, b = {};
+  size_t c_row = 0;  // distance of rows of C
+  GemmEpilogue epilogue = {};
 };
 
-// An operand that packs itself: fills ONE panel with `count` rows of A (columns of B) from `first`
-// on, depth k0 to k0 + depth. The width of the panel is kernels.mr for A and kernels.nr for B; what
-// lies behind `count` must be filled with zeros. `count` rows of A may be any number up to mr,
-// columns of B are nr but for the last panel. Called from several threads at once.
-struct GemmPacker {
-  void (*pack)(const void* context, size_t first, size_t count, size_t k0, size_t depth,
-               float* panel);
-  const void* context;
+// What arrives with a run. The place of an operand that packs itself, or of which only panels are
+// left, is not used.
+struct GemmData {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  float* c = nullptr;
+  const float* row_bias = nullptr;     // one per row, contiguous; nullptr: none
+  const float* column_bias = nullptr;  // one per column, contiguous; nullptr: none
+  bool accumulate = false;             // false: C is not read, beta not used
 };
 
-class PackedMatrix;
-
-// One of the three. A packed operand may tell where its plain matrix lies, too: shapes that are
-// faster without packing then use that.
-struct GemmOperand {
-  GemmMatrix matrix = {};
-  const GemmPacker* packer = nullptr;
-  const PackedMatrix* packed = nullptr;
-
-  bool has_plain() const {
-    return packer == nullptr && (packed == nullptr || matrix.data != nullptr) &&
-           matrix.type == BNNSDataTypeFloat32;
-  }
+// From one product of a batch to the next, in values; 0: all products share it.
+struct GemmSteps {
+  size_t a = 0, b = 0, c = 0;
+  size_t row_bias = 0, column_bias = 0;
 };
 
-enum class GemmSide { kA, kB };
-
-// Where panels of one operand lie: blocks of depth one after the other, in a block panel by panel.
-// Rows of A are shared out evenly (32 rows at mr = 6: 6, 6, 5, 5, 5, 5), columns of B fill panels.
-struct GemmPanels {
-  float* data = nullptr;
-  size_t lines = 0;  // rows of A or columns of B
-  size_t depth = 0;
-  size_t width = 0;  // mr or nr
-  size_t panels = 0;
-  size_t least = 0, longer = 0;  // lines of a panel; so many panels have one more
-
-  GemmPanels() = default;
-  GemmPanels(float* to, const GemmKernels& kernels, GemmSide side, size_t n_lines, size_t n_depth);
-  size_t size() const { return panels * width * depth; }
-  size_t first(size_t panel) const {
-    return std::min(lines, panel * least + std::min(panel, longer));
-  }
-  size_t count(size_t panel) const { return first(panel + 1) - first(panel); }
-  // k0 is a multiple of kGemmDepth.
-  float* at(size_t panel, size_t k0) const {
-    return data + (panels * k0 + panel * std::min(kGemmDepth, depth - k0)) * width;
-  }
-};
-
-// An operand packed once and used for many products. Reading it needs no lock.
-class PackedMatrix {
+class GemmOp {
  public:
-  PackedMatrix() = default;
-  // Room for `lines` rows of A or columns of B, `depth` deep; throws where the hooks fail.
-  PackedMatrix(const Memory& memory, const GemmKernels& kernels, GemmSide side, size_t lines,
-               size_t depth);
-  void pack(const GemmKernels& kernels, size_t threads, const GemmOperand& from);
+  // `kernels` are those of the SIMD target that was chosen when the owner was made.
+  GemmOp(const GemmKernels& kernels, size_t threads, const GemmProblem& problem);
 
-  const GemmPanels& panels() const { return panels_; }
-  explicit operator bool() const { return panels_.data != nullptr; }
+  // Floats of working memory that a batch of `count` products needs, aligned to kAlignment; 0 for
+  // the shapes that are not packed. All counts above 1 need the same. Bounded: at most a few
+  // megabytes and some hundred kilobytes a thread, whatever the shape.
+  size_t scratch(size_t count = 1) const;
+
+  void run(const GemmData& data, float* scratch) const;
+  // `count` products, independent of each other. Small ones are shared out among the threads; of
+  // large ones, and if there are few, each uses all threads. Operands given as panels or packers
+  // are shared by all products.
+  void run_batch(size_t count, const GemmSteps& steps, const GemmData& data, float* scratch) const;
 
  private:
-  Array<float> memory_;
-  GemmPanels panels_;
-  GemmSide side_ = GemmSide::kA;
+  void run(size_t threads, const GemmData& data, float* scratch) const;
+  // Small enough for one thread to compute a product of a batch alone.
+  bool is_small() const;
+
+  const GemmKernels* kernels_;
+  size_t threads_;
+  GemmProblem problem_;
+  double nanoseconds_;  // of one product on one core, about
+  GemmForm form_;
+  std::optional<GemmPlan> plan_;  // if it is packed
 };
-
-// A part of C: rows [m0, m1) x columns [n0, n1).
-struct GemmTile {
-  size_t m0, m1, n0, n1;
-};
-
-// Called once on every part of C when it is complete and still in the cache, e.g. to apply an
-// activation to it; from several threads at once, the parts do not overlap.
-struct GemmEpilogue {
-  void (*finish)(const void* context, const GemmTile& tile) = nullptr;
-  const void* context = nullptr;
-};
-
-// Floats of working memory that run_gemm() needs for these arguments with up to `threads` threads,
-// aligned to kAlignment; 0 for the shapes that are not packed. Bounded: at most a few megabytes
-// and some hundred kilobytes a thread, whatever the shape. Only what kind of operand a and b are
-// matters here, not their data.
-size_t gemm_scratch(const GemmKernels& kernels, size_t threads, const GemmShape& shape,
-                    const GemmOperand& a, const GemmOperand& b);
-
-void run_gemm(const GemmKernels& kernels, size_t threads, const GemmShape& shape,
-              const GemmOperand& a, const GemmOperand& b, const GemmTarget& c,
-              const GemmEpilogue& epilogue, float* scratch);
-
-// `count` products of one shape with plain operands: of product i everything lies i steps further.
-// Products are the grains; scratch is `threads` times that of one product with one thread.
-struct GemmSteps {
-  size_t a, b, c;  // in values
-};
-void run_gemm_batch(const GemmKernels& kernels, size_t threads, size_t count,
-                    const GemmShape& shape, const GemmOperand& a, const GemmOperand& b,
-                    const GemmTarget& c, const GemmSteps& steps, float* scratch);
 
 }  // namespace bnns::impl

@@ -1,10 +1,9 @@
-// Decisions of the matrix product that follow from the shape and the kind of its operands alone;
-// internal to ops/gemm.
+// Decisions of the matrix product that follow from the shape and the kind of its operands alone.
 #pragma once
 
 #include <cstddef>
 
-#include "ops/gemm/gemm.h"
+#include "ops/gemm/operand.h"
 
 namespace bnns::impl {
 
@@ -15,22 +14,11 @@ GemmForm gemm_form(const GemmShape& shape, const GemmOperand& a, const GemmOpera
 // On one core, about.
 double gemm_nanoseconds(const GemmShape& shape);
 
-// Panels are packed in groups of up to kGemmPackPanels.
-inline size_t pack_groups(const GemmPanels& to) {
-  return div_up(to.panels, kGemmPackPanels);
-}
-// Fills the panels of group `group` of `to` from lines line0 + to.first(panel) on, depth k0 to k0 +
-// to.depth.
-void pack_group(const GemmKernels& kernels, GemmSide side, const GemmOperand& from,
-                const GemmPanels& to, size_t group, size_t line0, size_t k0);
-
-// An operand that is used few times may be read where it lies. That never takes more memory.
-enum class GemmPacking { kAlways, kWherePays };
-
-// Lines are rows of A or columns of B.
+// Slabs, blocks and groups of a product that is packed. Lines are rows of A or columns of B. An
+// operand that is used few times is read where it lies, which never takes more memory.
 struct GemmPlan {
   GemmPlan(const GemmKernels& kernels, const GemmShape& shape, const GemmOperand& a,
-           const GemmOperand& b, GemmPacking packing);
+           const GemmOperand& b);
 
   bool own_is_a;  // the grains pack A, B is shared; or the other way round
   bool a_in_place = false, b_in_place = false;
@@ -43,13 +31,11 @@ struct GemmPlan {
   size_t sum_rows;               // panels of A in the sums of a slab
   size_t shared_floats = 0, own_floats = 0, sum_floats = 0, block_floats = 0;
   size_t group_floats = 0;  // sums of a group
-  double work;
 
   size_t worker_floats() const { return block_floats + group_floats; }
   size_t floats(size_t threads) const {
     return shared_floats + own_floats + sum_floats + threads * worker_floats();
   }
-  double nanoseconds() const { return work; }
 };
 
 }  // namespace bnns::impl

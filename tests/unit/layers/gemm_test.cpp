@@ -4,83 +4,14 @@
 
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "ops/gemm/gemm.h"
-#include "ops/gemm/plan.h"
 #include "math/half.h"
+#include "support/gemm_matrix.h"
 
 namespace bnns::impl {
 namespace {
-
-struct Matrix {
-  size_t rows, columns, row;
-  std::vector<float> values;
-
-  Matrix(size_t r, size_t c, size_t gap = 0)
-      : rows(r), columns(c), row(c + gap), values(r * row, -77.0f) {}
-  float& at(size_t r, size_t c) { return values[r * row + c]; }
-  float at(size_t r, size_t c) const { return values[r * row + c]; }
-
-  // Whole numbers, so that every sum is exact in any order.
-  void fill_integers(unsigned seed) {
-    std::minstd_rand random(seed + 1);
-    for (size_t r = 0; r < rows; ++r)
-      for (size_t c = 0; c < columns; ++c) at(r, c) = static_cast<float>(random() % 17) - 8;
-  }
-  void fill_uniform(unsigned seed, float low, float high) {
-    std::mt19937 random(seed + 1);
-    std::uniform_real_distribution<float> uniform(low, high);
-    for (size_t r = 0; r < rows; ++r)
-      for (size_t c = 0; c < columns; ++c) at(r, c) = uniform(random);
-  }
-  Matrix transposed(size_t gap = 0) const {
-    Matrix t(columns, rows, gap);
-    for (size_t r = 0; r < rows; ++r)
-      for (size_t c = 0; c < columns; ++c) t.at(c, r) = at(r, c);
-    return t;
-  }
-};
-
-GemmOperand plain(const Matrix& m, bool transposed) {
-  return {.matrix = {.data = m.values.data(), .row = m.row, .transposed = transposed}};
-}
-
-void run(size_t threads, const GemmShape& shape, const GemmOperand& a, const GemmOperand& b,
-         const GemmTarget& c, const GemmEpilogue& epilogue = {}) {
-  const GemmKernels& kernels = *gemm_kernels();
-  const Array<float> scratch(Memory(), gemm_scratch(kernels, threads, shape, a, b) + 1);
-  // Working memory comes as it is: numbers left in it must not matter.
-  std::fill_n(scratch.data(), scratch.size(), NAN);
-  run_gemm(kernels, threads, shape, a, b, c, epilogue, scratch.data());
-}
-
-// A B in double.
-std::vector<double> right(const Matrix& a, const Matrix& b) {
-  std::vector<double> c(a.rows * b.columns);
-  for (size_t m = 0; m < a.rows; ++m)
-    for (size_t k = 0; k < a.columns; ++k)
-      for (size_t n = 0; n < b.columns; ++n)
-        c[m * b.columns + n] += static_cast<double>(a.at(m, k)) * static_cast<double>(b.at(k, n));
-  return c;
-}
-
-void expect_equal(const Matrix& c, const std::vector<double>& expected, const std::string& what) {
-  for (size_t m = 0; m < c.rows; ++m) {
-    for (size_t n = 0; n < c.columns; ++n) {
-      ASSERT_EQ(static_cast<double>(c.at(m, n)), expected[m * c.columns + n])
-          << what << " at " << m << ", " << n;
-    }
-    for (size_t n = c.columns; n < c.row; ++n)
-      ASSERT_EQ(c.values[m * c.row + n], -77.0f) << what << ": written behind row " << m;
-  }
-}
-
-std::string name(const GemmShape& s) {
-  return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
-}
 
 // All four cases of transposed operands, with gaps between rows, plain and packed beforehand.
 void check_shape(const GemmShape& s) {
@@ -92,16 +23,15 @@ void check_shape(const GemmShape& s) {
   const std::vector<double> expected = right(a, b);
   for (int i = 0; i < 4; ++i) {
     const bool ta = (i & 1) != 0, tb = (i & 2) != 0;
-    const GemmOperand left = plain(ta ? a_turned : a, ta), other = plain(tb ? b_turned : b, tb);
+    const Side left = plain(ta ? a_turned : a, ta), other = plain(tb ? b_turned : b, tb);
     PackedMatrix packed_a(Memory(), kernels, GemmSide::kA, s.m, s.k);
     PackedMatrix packed_b(Memory(), kernels, GemmSide::kB, s.n, s.k);
-    packed_a.pack(kernels, 1, left);
-    packed_b.pack(kernels, 1, other);
+    packed_a.pack(kernels, 1, left.how, left.data);
+    packed_b.pack(kernels, 1, other.how, other.data);
     for (int packed = 0; packed < 4; ++packed) {
       Matrix c(s.m, s.n, 2);
-      run(1, s, (packed & 1) != 0 ? GemmOperand{.packed = &packed_a} : left,
-          (packed & 2) != 0 ? GemmOperand{.packed = &packed_b} : other,
-          {.data = c.values.data(), .row = c.row});
+      run(1, s, (packed & 1) != 0 ? panels(packed_a) : left,
+          (packed & 2) != 0 ? panels(packed_b) : other, {.data = c.values.data(), .row = c.row});
       expect_equal(c, expected, name(s) + " case " + std::to_string(i * 4 + packed));
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -145,8 +75,8 @@ TEST(Gemm, OperandsThatAreReadWhereTheyLie) {
       for (Matrix* m : {&a, &b})
         m->values = std::vector<float>(
             m->values.begin(), m->values.end() - static_cast<ptrdiff_t>(m->row - m->columns));
-      const GemmOperand left = plain(a, false), right_side = plain(b, false);
-      const GemmPlan plan(kernels, shape, left, right_side, GemmPacking::kWherePays);
+      const Side left = plain(a, false), right_side = plain(b, false);
+      const GemmPlan plan(kernels, shape, left.how, right_side.how);
       EXPECT_EQ(plan.b_in_place, gap <= 3);
       EXPECT_EQ(plan.a_in_place, shape.n <= 128);
       for (const size_t threads : {1u, 3u}) {
@@ -226,10 +156,10 @@ TEST(Gemm, PackersOnEitherSide) {
     }
     const Formula left = {kernels.mr}, other = {kernels.nr};
     const GemmPacker pack_a = {Formula::pack, &left}, pack_b = {Formula::pack, &other};
-    const GemmOperand as[] = {{.packer = &pack_a}, plain(a, false)};
-    const GemmOperand bs[] = {{.packer = &pack_b}, plain(b, false)};
-    for (const GemmOperand& x : as) {
-      for (const GemmOperand& y : bs) {
+    const Side as[] = {{{.packer = &pack_a}}, plain(a, false)};
+    const Side bs[] = {{{.packer = &pack_b}}, plain(b, false)};
+    for (const Side& x : as) {
+      for (const Side& y : bs) {
         Matrix c(s.m, s.n);
         run(2, s, x, y, {.data = c.values.data(), .row = c.row});
         expect_equal(c, right(a, b), name(s));
@@ -254,12 +184,8 @@ TEST(Gemm, SmallTypesAreConvertedWhilePacking) {
       const auto left = encode(turned ? a_turned : a, to),
                  other = encode(turned ? b_turned : b, to);
       const auto operand = [&](const auto& stored, size_t row) {
-        return GemmOperand{.matrix = {.data = stored.data(),
-                                      .row = row,
-                                      .transposed = turned,
-                                      .type = type,
-                                      .scale = scale,
-                                      .bias = bias}};
+        return Side{{.row = row, .transposed = turned, .type = type, .scale = scale, .bias = bias},
+                    stored.data()};
       };
       Matrix c(s.m, s.n);
       run(1, s, operand(left, turned ? s.m : s.k), operand(other, turned ? s.k : s.n),
@@ -276,42 +202,20 @@ TEST(Gemm, SmallTypesAreConvertedWhilePacking) {
       BNNSDataTypeUInt8, [](float v) { return static_cast<uint8_t>(2 * (v + 8)); }, 0.5f, -8);
 }
 
-TEST(Gemm, EpilogueSeesEveryElementOnceAndComplete) {
+// A function that shows if it was applied twice, not at all or to a sum that was not complete.
+TEST(Gemm, ActivationOfEveryElementOnceAndComplete) {
+  const FusedActivation triple = linear(3);
   for (const GemmShape& s : {GemmShape{1, 9, 20}, {100, 90, 300}, {500, 2100, 9}, {20, 30, 5000}}) {
-    Matrix a(s.m, s.k), b(s.k, s.n), c(s.m, s.n, 4);
+    Matrix a(s.m, s.k), b(s.k, s.n), c(s.m, s.n, 4), bias(1, s.n);
     a.fill_integers(1);
     b.fill_integers(2);
-    const auto add_thousand = [](const void* context, const GemmTile& t) {
-      Matrix& m = *static_cast<Matrix*>(const_cast<void*>(context));
-      for (size_t r = t.m0; r < t.m1; ++r)
-        for (size_t n = t.n0; n < t.n1; ++n) m.at(r, n) += 100000;
-    };
-    run(2, s, plain(a, false), plain(b, false), {.data = c.values.data(), .row = c.row},
-        {.finish = add_thousand, .context = &c});
+    bias.fill_integers(3);
+    run(2, s, plain(a, false), plain(b, false),
+        {.data = c.values.data(), .row = c.row, .column_bias = bias.values.data()}, &triple);
     std::vector<double> expected = right(a, b);
-    for (double& e : expected) e += 100000;
+    for (size_t i = 0; i < expected.size(); ++i)
+      expected[i] = 3 * (expected[i] + static_cast<double>(bias.at(0, i % s.n)));
     expect_equal(c, expected, name(s));
-  }
-}
-
-TEST(Gemm, BatchOfProducts) {
-  constexpr size_t kCount = 11;
-  for (const GemmShape& s : {GemmShape{3, 5, 7}, {20, 30, 40}, {50, 60, 300}}) {
-    Matrix a(s.m * kCount, s.k), b(s.k * kCount, s.n), c(s.m * kCount, s.n);
-    a.fill_integers(1);
-    b.fill_integers(2);
-    const GemmKernels& kernels = *gemm_kernels();
-    const GemmOperand left = plain(a, false), other = plain(b, false);
-    const Array<float> scratch(Memory(), 2 * gemm_scratch(kernels, 1, s, left, other) + 1);
-    run_gemm_batch(kernels, 2, kCount, s, left, other, {.data = c.values.data(), .row = c.row},
-                   {.a = s.m * s.k, .b = s.k * s.n, .c = s.m * s.n}, scratch.data());
-    for (size_t i = 0; i < kCount; ++i) {
-      Matrix ai(s.m, s.k), bi(s.k, s.n), ci(s.m, s.n);
-      std::copy_n(&a.values[i * s.m * s.k], s.m * s.k, ai.values.begin());
-      std::copy_n(&b.values[i * s.k * s.n], s.k * s.n, bi.values.begin());
-      std::copy_n(&c.values[i * s.m * s.n], s.m * s.n, ci.values.begin());
-      expect_equal(ci, right(ai, bi), name(s));
-    }
   }
 }
 
