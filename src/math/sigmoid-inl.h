@@ -21,9 +21,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 
-// With s = 2^n and e^-x = s (1 + p) the denominator is (s + 1) + s p: s + 1 is exact up to s =
-// 2^23, beyond that `lost` returns what its rounding took away. Numerator and denominator carry a
-// factor 2^-64, which keeps 2^n finite where the result is subnormal.
+// With s = 2^n and e^-x = s (1 + p) the denominator is (s + 1) + s p. The sum s + 1 is exact up to
+// s = 2^23; beyond that `lost` is its rounding error, which is added back. Numerator and
+// denominator carry a factor 2^-64, which keeps 2^n finite where the result is subnormal.
 template <class D, class V>
 HWY_INLINE V Sigmoid(D d, V x) {
   const V unit = hn::Set(d, 0x1p-64f);

@@ -98,7 +98,7 @@ struct Packed {
 // Addresses of the vectors of a tile in the source. A vector that crosses the end of a source row
 // takes the lanes of its mask from `rest`, in the next row.
 template <size_t kN>
-struct Vectors {
+struct SourceVectors {
   size_t from[kN], rest[kN];
   HWY_ALIGN float mask[kN * hn::MaxLanes(D())];
   bool breaks = false;
@@ -107,7 +107,8 @@ struct Vectors {
 // Returns false if the vectors cannot be described so: rows shorter than a vector, or a line
 // shorter than the tile.
 template <size_t kN>
-bool find_vectors(const ConvolutionProducts& b, const TilePosition& position, Vectors<kN>& tile) {
+bool find_vectors(const ConvolutionProducts& b, const TilePosition& position,
+                  SourceVectors<kN>& tile) {
   const size_t lanes = hn::Lanes(D());
   if (position.end < kN * lanes || b.columns < lanes) return false;
   size_t at = position.row * b.x_row + position.x, x = position.x, before[kN];
@@ -138,7 +139,7 @@ struct Packing {
   const int32_t* offset;
   float* panel;
 
-  Packing(const ConvolutionProducts& b, const Vectors<kN>& tile, size_t k0, float* to)
+  Packing(const ConvolutionProducts& b, const SourceVectors<kN>& tile, size_t k0, float* to)
       : mask(tile.mask), plane(b.x_plane), offset(kInPlace ? nullptr : b.offset + k0), panel(to) {
     for (size_t n = 0; n < kN; ++n) {
       x[n] = b.x + (kInPlace ? k0 * plane : 0) + tile.from[n];

@@ -71,8 +71,8 @@ struct Edge {
   }
 };
 
-// The three vectors of a source row that a vector of outputs needs, one struct for each combination
-// of those that reach beyond the row.
+// The three vectors of a source row that a vector of outputs needs, one struct each for none, the
+// first, the third, or any of them reaching beyond the row.
 struct DepthwiseInside {
   ptrdiff_t at[kDepthwiseTaps];
 

@@ -177,7 +177,7 @@ HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, c
 
 // Computes the first channels of a tile, which fill the panel.
 template <size_t kN, bool kPlain, class Next>
-void FirstChannels(const ConvolutionProducts& b, const Vectors<kN>& tile, const Terms& terms,
+void FirstChannels(const ConvolutionProducts& b, const SourceVectors<kN>& tile, const Terms& terms,
                    const TilePosition& position, Next& next, float* panel) {
   const auto run = [&]<bool kInPlace, bool kBreaks>() HWY_ATTR {
     const Packing<kN, kInPlace, kBreaks> source(b, tile, terms.k0, panel);
@@ -198,7 +198,7 @@ void TileOf(const ConvolutionProducts& b, const TilePosition& position, Next nex
   const size_t even = even_depth(b.depth);
   // Partial sums need memory only if there are several blocks.
   const size_t at_once = even < b.depth ? kChannels : b.channels;
-  Vectors<kN> tile;
+  SourceVectors<kN> tile;
   const bool is_found = find_vectors(b, position, tile);
   for (size_t first = 0; first < b.channels; first += at_once) {
     const size_t end = std::min(b.channels, first + at_once);

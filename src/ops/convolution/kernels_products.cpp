@@ -39,7 +39,7 @@ constexpr size_t kRows = 8;
 
 // The columns of a tile in some rows: kN vectors from `column` on, the last of which begins `last`
 // behind the first.
-struct Columns {
+struct ColumnTile {
   size_t row, rows, column;
   ptrdiff_t last;
   size_t repeated;  // first lanes of the last vector that the vector before it also has
@@ -112,7 +112,7 @@ HWY_NOINLINE void StoreApart(const float* lanes, size_t first, size_t end, float
 }
 
 template <size_t kM, size_t kN>
-HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Columns& c, size_t i,
+HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const ColumnTile& c, size_t i,
                       V (&sums)[kM * kN]) {
   const D d;
   const size_t lanes = hn::Lanes(d);
@@ -151,7 +151,7 @@ HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Column
 // share stay in the first-level cache.
 template <size_t kM, size_t kN>
 HWY_NOINLINE void Tile(const ConvolutionProducts& b, const float* panel, size_t channel,
-                       const Columns& c) {
+                       const ColumnTile& c) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   HWY_ALIGN float totals[kRows * kM * kN * hn::MaxLanes(D())];
@@ -178,14 +178,15 @@ HWY_NOINLINE void Tile(const ConvolutionProducts& b, const float* panel, size_t 
 }
 
 template <size_t kM, size_t kN>
-HWY_INLINE void Panels(const ConvolutionProducts& b, size_t first, size_t count, const Columns& c) {
+HWY_INLINE void Panels(const ConvolutionProducts& b, size_t first, size_t count,
+                       const ColumnTile& c) {
   for (size_t p = first; p < first + count; ++p)
     Tile<kM, kN>(b, b.panels + p * kPanel * b.depth, p * kPanel, c);
 }
 
 template <size_t kM, size_t kN>
 HWY_INLINE void PanelsOf(const ConvolutionProducts& b, size_t vectors, size_t first, size_t count,
-                         const Columns& c) {
+                         const ColumnTile& c) {
   if constexpr (kN > 1) {
     if (vectors < kN) return PanelsOf<kM, kN - 1>(b, vectors, first, count, c);
   }
@@ -203,11 +204,11 @@ void AllColumns(const ConvolutionProducts& b, size_t first, size_t count) {
       width = std::min(vectors - v, kWidest<kM>);
       // A single vector at the end would not hide the latency of the FMA.
       if (vectors - v == width + 1 && width > 2) --width;
-      Columns c = {.row = row,
-                   .rows = std::min(b.rows - row, kRows),
-                   .column = v * lanes,
-                   .last = static_cast<ptrdiff_t>((width - 1) * lanes),
-                   .repeated = 0};
+      ColumnTile c = {.row = row,
+                      .rows = std::min(b.rows - row, kRows),
+                      .column = v * lanes,
+                      .last = static_cast<ptrdiff_t>((width - 1) * lanes),
+                      .repeated = 0};
       if (v + width == vectors && b.columns >= lanes) {
         c.repeated = vectors * lanes - b.columns;
         c.last -= static_cast<ptrdiff_t>(c.repeated);

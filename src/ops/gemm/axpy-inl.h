@@ -122,10 +122,10 @@ HWY_INLINE void AxpyChains(const GemmDirect& p, const float* a, const float* b, 
 constexpr size_t kAxpyLevels = 3;
 template <size_t kM>
 struct AxpySums {
-  static constexpr size_t kColumns = kAxpyColumns / kM;
+  static constexpr size_t kSumColumns = kAxpyColumns / kM;
   // The padding avoids equal offsets in a page, where the rows would compete for the same sets of
   // the first-level cache.
-  static constexpr size_t kRow = kColumns + 160;
+  static constexpr size_t kRow = kSumColumns + 160;
   HWY_ALIGN float level[kAxpyLevels][kM][kRow];
   HWY_ALIGN float hi[kM][kRow];
   HWY_ALIGN float lo[kM][kRow];
@@ -324,8 +324,8 @@ HWY_INLINE void Axpy(const GemmDirect& given, const GemmTarget& target, size_t m
   size_t m = m0;
   const auto rows = [&]<size_t kM>() HWY_ATTR {
     for (; m + kM <= m1; m += kM) {
-      for (size_t n = n0; n < n1; n += AxpySums<kM>::kColumns)
-        AxpyRows<kM>(p, c, m, n, std::min(n1, n + AxpySums<kM>::kColumns));
+      for (size_t n = n0; n < n1; n += AxpySums<kM>::kSumColumns)
+        AxpyRows<kM>(p, c, m, n, std::min(n1, n + AxpySums<kM>::kSumColumns));
     }
   };
   rows.template operator()<2>();

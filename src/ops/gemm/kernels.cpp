@@ -1,4 +1,4 @@
-// The table of kernels of each SIMD target; the formulas stand in the files included.
+// The table of kernels of each SIMD target; the formulas are in the included files.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/gemm/kernels.cpp"
 #include "hwy/foreach_target.h"

@@ -187,9 +187,8 @@ HWY_INLINE void StoreTile(const V (&sums)[kM * kN], float* to, size_t row) {
   }
 }
 
-// Stores the tiles of a job. Fields that the loop over depth does not need are read through the
-// reference to the job: the compiler would keep alpha and beta in registers that the accumulators
-// need.
+// Stores the tiles of a job. Fields that the loop over depth does not need stay in memory;
+// otherwise the compiler would keep alpha and beta in registers that the accumulators need.
 template <size_t kM, size_t kN>
 class Tiles {
  public:

@@ -19,14 +19,15 @@ void for_column_blocks(const Pass& p, const Body& body) {
 
 // Number of samples that one kernel call can take: several only where they are rows of a contiguous
 // matrix and no separate activation pass is needed.
-size_t together(const Pass& p, bool contiguous, size_t samples) {
+size_t samples_per_call(const Pass& p, bool contiguous, size_t samples) {
   return contiguous && !p.has_other_activation() ? samples : 1;
 }
 
 // Calls body(sample, samples) for all samples, as many at a time as a kernel call can take.
 template <class Body>
 void for_samples(const Pass& p, bool contiguous, const Body& body) {
-  const size_t grain = div_up(kGrain, p.problem.count()), most = together(p, contiguous, grain);
+  const size_t grain = div_up(kGrain, p.problem.count()),
+               most = samples_per_call(p, contiguous, grain);
   parallel_for(p.useful_threads(1), div_up(p.batch, grain), [&](size_t g, size_t) {
     const size_t end = std::min(p.batch, (g + 1) * grain);
     for (size_t s = g * grain; s < end; s += most) body(s, std::min(most, end - s));
@@ -106,7 +107,7 @@ void column_sums(const BackwardPass& p, size_t part, size_t first, size_t n) {
   double* sums = p.sums + 2 * part * count + first;
   std::fill_n(sums, n, 0.0);
   std::fill_n(sums + count, n, 0.0);
-  const size_t most = together(p, p.dy_y.contiguous, kFlush);
+  const size_t most = samples_per_call(p, p.dy_y.contiguous, kFlush);
   for (size_t s = begin; s < end; s += most) {
     const size_t samples = std::min(most, end - s);
     for_gradient<false>(p, s * count + first, n, [&](GradientRow row, float*, size_t offset) {

@@ -155,8 +155,7 @@ HWY_INLINE void NormalizeRows(const NormalizeRow r, size_t first) {
   });
 }
 
-// With a coefficient per element, rows are taken in pairs so that each coefficient is loaded once
-// for two rows.
+// With a coefficient per element, rows are taken in pairs, which share the loads of the statistics.
 template <Spread kSpread, bool kRectify>
 void Normalize(const NormalizeRow& row) {
   size_t k = 0;

@@ -49,9 +49,9 @@ enum Spread {
 // `next` is the distance to the row that the kernel is called for next, 0 if unknown. The kernel
 // prefetches that row at the pace of its own loop, because the hardware prefetcher needs a few
 // cache lines of each row to see the stream. Maps with kNone prefetch the tensors they write,
-// kernels that sum prefetch all of theirs.
+// moments and sums prefetch all of theirs.
 
-// normalized = (x - mean) inverse - low, y = gamma normalized + beta; y may be x. With kAll the
+// normalized = k = (x - mean) inverse - low, y = gamma k + beta; y may be x. With kAll the
 // kernel takes `rows` rows of n elements, `step` apart in x, y and normalized, that share their
 // coefficients.
 struct NormalizeRow {

@@ -85,8 +85,8 @@ class NormalizationOp {
   void prepare_cache(size_t batch);
   bool fits(const AffineParameter& parameter) const;
   void expand(const AffineParameter& parameter, float* to) const;
-  const float* ready(const AffineParameter& parameter, const Array<float>& own,
-                     const Array<float>& buffer) const;
+  const float* working_form(const AffineParameter& parameter, const Array<float>& own,
+                            const Array<float>& buffer) const;
   bool load_moving(double* mean, double* variance, size_t batch);
   void update_moving(const double* mean, const double* variance, size_t batch);
   void store(const View& to, bool accumulate, const AffineParameter& like, double* sums) const;

@@ -1,6 +1,6 @@
 // One step of an optimizer over many parameter tensors, in place.
 //   gradient   g = scale * clip(given) + regularization * R,  R = 0, sign(w) or w
-//   update     w, s0, s1, s2 = rule(w, g, s0, s1, s2); the rules stand in kernels.cpp
+//   update     w, s0, s1, s2 = rule(w, g, s0, s1, s2); the rules are in kernels.cpp
 // One pass over memory does both; clipping by norm needs one more pass over the gradients for the
 // norm. Everything is element-wise, so grains are stretches of all tensors laid end to end: a grain
 // is a part of a large tensor or covers many small ones. Squares are summed in double per stretch

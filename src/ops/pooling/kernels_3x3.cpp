@@ -119,7 +119,7 @@ HWY_INLINE V Packed(const V (&v)[2]) {
 // Computes rows of windows [first, first + count) of a plane. Op pools the taps in a row of cells
 // (Row), joins the results of the rows of a window (Join), and stores vectors of windows (Store).
 template <class Op>
-struct Columns {
+struct ColumnWalk {
   const PlaneAxes& axes;
   size_t first, count;
   PoolingPlane<const float> x;
@@ -169,7 +169,8 @@ struct Max {
   V bias;
   PoolingPlane<float> y;
   PoolingPlane<int32_t> index;
-  V seen;  // the sum of all taps but those in column 0
+  // The sum of all taps but those in column 0: comparisons overlook a NaN, but it stays in the sum.
+  V seen;
 
   HWY_INLINE void Begin(size_t i) {
     const DI di;
@@ -239,7 +240,7 @@ bool Max3x3By(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
   const size_t end = HWY_MIN(2 * (first + call.count) + 1 - axes.y.pad, axes.y.cells);
   for (size_t j = 2 * first - (first != 0 ? axes.y.pad : 0); pad_x == 0 && j < end; ++j)
     max.seen = hn::Add(max.seen, hn::Set(d, call.x.data[j * call.x.row]));
-  ForColumns(axes.x, Columns<Max<kIndex> >{axes, first, call.count, call.x, max});
+  ForColumns(axes.x, ColumnWalk<Max<kIndex> >{axes, first, call.count, call.x, max});
   return hn::AllFalse(d, hn::IsNaN(max.seen));
 }
 
@@ -282,7 +283,7 @@ struct Average {
 
 void Average3x3(const PoolingRowsCall& call, bool whole, const float* divisor) {
   Average average = {whole, divisor, call.bias, call.y};
-  ForColumns(call.axes.x, Columns<Average>{call.axes, call.first, call.count, call.x, average});
+  ForColumns(call.axes.x, ColumnWalk<Average>{call.axes, call.first, call.count, call.x, average});
 }
 
 const PoolingForwardSpecial* Pooling3x3Table() {

@@ -167,8 +167,9 @@ void SpreadMaxStrip(const MaxCall& call, size_t first, size_t pairs) {
   float* to = call.dx.data + 2 * first;  // the row of cells above the middles
   if (y.pad == 1) to -= row;
   for (size_t j = 0, count; j < height; j += count, to += 2 * count * row) {
-    // Loads of neighbouring windows reach beyond the end of a row into another row, except in the
-    // first or last row of the plane, which is copied.
+    // Loads of neighbouring windows reach beyond the end of a row into another row, whose values
+    // are masked out. The first or last row of the plane has no other row there and is copied, and
+    // so are rows that are not contiguous.
     const size_t edge = kPad == 1 ? height - 1 : 0;
     const bool copied = call.g.row != n || j == edge, top = 2 * j >= y.pad;
     count = copied || j == 0 ? 1 : (edge == 0 ? height : edge) - j;
