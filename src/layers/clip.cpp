@@ -1,4 +1,4 @@
-// Clipping of tensors: element by element, by the norm of slices, by the common norm of several
+// Clipping of tensors: element by element, by the norm of groups, by the common norm of several
 // tensors. dest and src have one type and one logical shape; dest may be src itself.
 #include "layers/clip.h"
 
@@ -15,7 +15,7 @@ namespace {
 // src and dest with the axes of both in the order of src's memory.
 struct ClipPair {
   View src, dest;
-  SliceAxes axes;
+  Axes axes;
   bool in_place;
 };
 
@@ -31,11 +31,11 @@ ClipPair read_pair(const BNNSNDArrayDescriptor* dest_given, const BNNSNDArrayDes
                    .dest = dest.view,
                    .axes = whole_axes(src, dest, axis_flags),
                    .in_place = src.view.data == dest.view.data};
-  for (size_t k = 0; k < pair.axes.rank; ++k) {
-    const SliceAxes::Axis& axis = pair.axes.axis[k];
+  for (size_t k = 0; k < pair.axes.rank(); ++k) {
+    const Axis& axis = pair.axes[k];
     pair.dest.extent[k] = axis.extent;
-    pair.dest.stride[k] = axis.stride[1];
-    pair.in_place &= axis.extent == 1 || axis.stride[0] == axis.stride[1];
+    pair.dest.stride[k] = static_cast<size_t>(axis.stride[kNormY]);
+    pair.in_place &= axis.extent == 1 || axis.stride[kNormX] == axis.stride[kNormY];
   }
   pair.src = collapsed(pair.src);
   pair.dest = collapsed(pair.dest);
@@ -104,7 +104,7 @@ void clip_by_norm(const BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor
   require_max_norm(max_norm);
   const ClipPair pair = read_pair(dest, src, "dest", "src", axis_flags);
   require_apart(pair, "dest", "src");
-  run_clip_slices(NormRun(default_threads()), pair.axes, double{max_norm}, tensor_of(pair.src),
+  run_clip_groups(NormRun(default_threads()), pair.axes, double{max_norm}, tensor_of(pair.src),
                   tensor_of(pair.dest));
 }
 

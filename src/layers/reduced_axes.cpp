@@ -28,16 +28,16 @@ bool is_packed(const View& view) {
 struct Kept {
   size_t rank = 0;
   size_t count = 1;
-  SliceAxes::Axis* axis[kMaxRank] = {};
+  Axis* axis[kMaxRank] = {};
   bool reversed[kMaxRank] = {};  // stored from the last to the first
 
-  Kept(SliceAxes& axes, const Descriptor& whole) {
+  Kept(Axes& axes, const Descriptor& whole) {
     for (size_t i = 0; i < whole.rank(); ++i) {
-      for (size_t k = 0; k < axes.rank; ++k) {
-        if (logical_axis(whole, k) != i || axes.axis[k].reduced) continue;
-        axis[rank] = &axes.axis[k];
+      for (size_t k = 0; k < axes.rank(); ++k) {
+        if (logical_axis(whole, k) != i || axes[k].reduced) continue;
+        axis[rank] = &axes[k];
         reversed[rank] = whole.layout->rotated && i < 2;
-        count *= axes.axis[k].extent;
+        count *= axes[k].extent;
         ++rank;
       }
     }
@@ -64,7 +64,7 @@ struct Kept {
   // Returns the offset of the value that belongs to the first element of the whole tensor.
   size_t set_stride(size_t i, size_t stride, bool values_reversed) const {
     const bool against = reversed[i] != values_reversed;
-    axis[i]->value_stride =
+    axis[i]->stride[kNormValues] =
         against ? -static_cast<ptrdiff_t>(stride) : static_cast<ptrdiff_t>(stride);
     return against ? (axis[i]->extent - 1) * stride : 0;
   }
@@ -102,23 +102,22 @@ void require_same_shape(const Descriptor& a, const char* a_name, const Descripto
   }
 }
 
-SliceAxes whole_axes(const Descriptor& first, const Descriptor& second, uint32_t axis_flags) {
+Axes whole_axes(const Descriptor& first, const Descriptor& second, uint32_t axis_flags) {
   require(axis_flags >> first.rank() == 0, "axis_flags is ", axis_flags, "; a tensor of ",
           first.rank(), " axes has flags up to ", (1u << first.rank()) - 1);
-  SliceAxes axes;
-  axes.rank = first.rank();
-  for (size_t k = 0; k < axes.rank; ++k) {
+  Axes axes;
+  for (size_t k = 0; k < first.rank(); ++k) {
     const size_t i = logical_axis(first, k);
-    axes.axis[k] = {.extent = first.view.extent[k],
-                    .stride = {first.view.stride[k], second.logical_stride(i)},
-                    .value_stride = 0,
-                    .reduced = axis_flags == 0 || (axis_flags >> i & 1) != 0};
+    axes.push({.extent = first.view.extent[k],
+               .reduced = axis_flags == 0 || (axis_flags >> i & 1) != 0,
+               .stride = {static_cast<ptrdiff_t>(first.view.stride[k]),
+                          static_cast<ptrdiff_t>(second.logical_stride(i))}});
   }
   return axes;
 }
 
-SliceValues add_values(SliceAxes& axes, const Descriptor& whole, const char* whole_name,
-                       const Descriptor& values, const char* values_name) {
+AxesTensor add_values(Axes& axes, const Descriptor& whole, const char* whole_name,
+                      const Descriptor& values, const char* values_name) {
   const Kept kept(axes, whole);
   const bool fits = kept.fits(values);
   if (!fits && !(values.view.count == kept.count && is_packed(values.view))) {

@@ -1,4 +1,5 @@
-// Descriptors of tensors that are cut into slices by axis flags, as clipping and norms have them.
+// Descriptors of tensors with axis flags, which say what axes are reduced, as clipping and norms
+// have them.
 // Flag i is logical coordinate i (of a matrix: 0 the rows, 1 the columns); no flag means all axes.
 #pragma once
 
@@ -9,10 +10,6 @@
 
 namespace bnns::impl {
 
-inline SliceTensor tensor_of(const View& view) {
-  return {.data = view.data, .type = view.type};
-}
-
 // Float32, Float16 or BFloat16 in a plain layout, with data.
 Descriptor read_float_tensor(const BNNSNDArrayDescriptor& given, const char* field, Use use);
 
@@ -21,13 +18,13 @@ void require_same_type(const Descriptor& a, const char* a_name, const Descriptor
 void require_same_shape(const Descriptor& a, const char* a_name, const Descriptor& b,
                         const char* b_name);
 
-// Axes of two tensors of one logical shape, in the memory order of the first.
-SliceAxes whole_axes(const Descriptor& first, const Descriptor& second, uint32_t axis_flags);
+// Axes of two tensors of one logical shape, not collapsed, in the memory order of the first.
+Axes whole_axes(const Descriptor& first, const Descriptor& second, uint32_t axis_flags);
 
-// Adds the strides of the values, one per slice; refuses shapes that do not hold them. Values have
+// Adds the strides of the values, one per group; refuses shapes that do not hold them. Values have
 // the remaining axes of `whole` as their logical sizes; or they are a dense array of that many
 // elements, in the order of a FirstMajor array if `whole` is one, else of a LastMajor array.
-SliceValues add_values(SliceAxes& axes, const Descriptor& whole, const char* whole_name,
-                       const Descriptor& values, const char* values_name);
+AxesTensor add_values(Axes& axes, const Descriptor& whole, const char* whole_name,
+                      const Descriptor& values, const char* values_name);
 
 }  // namespace bnns::impl

@@ -27,8 +27,8 @@ void compute_norm(const BNNSNDArrayDescriptor* dest_given, const BNNSNDArrayDesc
   const Descriptor dest = read_float_tensor(*dest_given, "dest", Use::kOutput);
   const Descriptor src = read_float_tensor(*src_given, "src", Use::kInput);
   require_same_type(dest, "dest", src, "src");
-  SliceAxes axes = whole_axes(src, src, axis_flags);
-  const SliceValues norms = add_values(axes, src, "src", dest, "dest");
+  Axes axes = whole_axes(src, src, axis_flags);
+  const AxesTensor norms = add_values(axes, src, "src", dest, "dest");
   require_apart(range_of(dest, dest.view.data), "dest.data", range_of(src, src.view.data),
                 "src.data");
   run_norms(NormRun(default_threads()), axes, tensor_of(src.view), norms);
@@ -50,8 +50,8 @@ void compute_norm_backward(const void* in, const BNNSNDArrayDescriptor* in_delta
   require_same_type(in_delta, "in_delta", out_delta, "out_delta");
   require_data(in, in_delta.view.type, "in");
   require_data(out, out_delta.view.type, "out");
-  SliceAxes axes = whole_axes(in_delta, in_delta, axis_flags);
-  const SliceValues deltas = add_values(axes, in_delta, "in_delta", out_delta, "out_delta");
+  Axes axes = whole_axes(in_delta, in_delta, axis_flags);
+  const AxesTensor deltas = add_values(axes, in_delta, "in_delta", out_delta, "out_delta");
   const Range written = range_of(in_delta, in_delta.view.data);
   require_apart(written, "in_delta.data", range_of(in_delta, in), "in");
   require_apart(written, "in_delta.data", range_of(out_delta, out), "out");
@@ -59,9 +59,9 @@ void compute_norm_backward(const void* in, const BNNSNDArrayDescriptor* in_delta
                 "out_delta.data");
   const ptrdiff_t origin =
       static_cast<const char*>(deltas.data) - static_cast<const char*>(out_delta.view.data);
-  const SliceValues norms = {.data = static_cast<char*>(const_cast<void*>(out)) + origin,
-                             .type = deltas.type};
-  const SliceTensor x = {.data = const_cast<void*>(in), .type = in_delta.view.type};
+  const AxesTensor norms = {.data = static_cast<char*>(const_cast<void*>(out)) + origin,
+                            .type = deltas.type};
+  const AxesTensor x = {.data = const_cast<void*>(in), .type = in_delta.view.type};
   run_norms_backward(NormRun(default_threads()), axes, x, norms, deltas, tensor_of(in_delta.view),
                      in_delta.accumulate);
 }

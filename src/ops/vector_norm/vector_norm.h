@@ -1,16 +1,15 @@
-// Euclidean norms of a tensor or of its slices (all elements that differ in the reduced axes only),
-// and what is made of them:
+// Euclidean norms of a tensor or of its groups (see core/axes.h), and what is made of them:
 //   norm:      n = sqrt(sum of x^2)                       gradient: dx = dn x / n, 0 where n = 0
 //   clipping:  y = x min(1, max_norm / n)
 // Squares and sums are doubles, so that no square of a float overflows; a sum has 16 fixed lanes
-// per stretch and stretches are joined in order: its bits depend on the tensor alone. Slices are
-// the grains; one that is large is cut into parts with a partial sum each. Slices whose elements
-// lie apart are done side by side, a row of neighbouring slices at a time.
+// per stretch and stretches are joined in order: its bits depend on the tensor alone. Groups are
+// the grains; one that is large is cut into parts with a partial sum each. Groups whose elements
+// lie apart are done side by side, a row of neighbouring groups at a time.
 #pragma once
 
 #include <cstddef>
 
-#include "core/view.h"
+#include "core/axes.h"
 #include "ops/convert/convert.h"
 
 namespace bnns::impl {
@@ -47,41 +46,22 @@ double clip_factor(double norm, double max_norm);
 // y = factor * x, a plain copy for the factor 1; y may be x.
 void run_scale(const NormRun& run, double factor, const View& x, const View& y);
 
-// ---- Slices ----
+// ---- Groups ----
 
-// One value per slice. Strides may be negative.
-struct SliceValues {
-  void* data = nullptr;  // of the slice at the origin of x
-  BNNSDataType type = BNNSDataTypeFloat32;
-};
+// The tensors of the axes: x; y, or the gradient of x; and tensors of one value per group, whose
+// data is that of the group of the first x, and whose strides may be negative. The fastest axis of
+// x comes first.
+enum : size_t { kNormX, kNormY, kNormValues };
 
-struct SliceAxes {
-  struct Axis {
-    size_t extent;
-    size_t stride[2];        // of the two tensors that have all axes
-    ptrdiff_t value_stride;  // of the values; 0 if reduced
-    bool reduced;
-  };
-  size_t rank = 0;
-  Axis axis[kMaxRank] = {};  // fastest of the first tensor first
-};
+// y = x, each group clipped.
+void run_clip_groups(const NormRun& run, const Axes& axes, double max_norm, const AxesTensor& x,
+                     const AxesTensor& y);
 
-struct SliceTensor {
-  void* data;
-  BNNSDataType type = BNNSDataTypeFloat32;
-};
+void run_norms(const NormRun& run, const Axes& axes, const AxesTensor& x, const AxesTensor& norms);
 
-// y = x, each slice clipped. Tensors of the axes: x, y.
-void run_clip_slices(const NormRun& run, const SliceAxes& axes, double max_norm,
-                     const SliceTensor& x, const SliceTensor& y);
-
-// Tensors of the axes: x.
-void run_norms(const NormRun& run, const SliceAxes& axes, const SliceTensor& x,
-               const SliceValues& norms);
-
-// dx = or += norm_delta x / norm. Tensors of the axes: x, dx.
-void run_norms_backward(const NormRun& run, const SliceAxes& axes, const SliceTensor& x,
-                        const SliceValues& norms, const SliceValues& norm_deltas,
-                        const SliceTensor& dx, bool accumulate);
+// dx = or += norm_delta x / norm.
+void run_norms_backward(const NormRun& run, const Axes& axes, const AxesTensor& x,
+                        const AxesTensor& norms, const AxesTensor& norm_deltas,
+                        const AxesTensor& dx, bool accumulate);
 
 }  // namespace bnns::impl
