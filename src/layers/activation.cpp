@@ -4,6 +4,7 @@
 #include "layers/activation.h"
 
 #include <cmath>
+#include <initializer_list>
 
 #include "core/call.h"
 #include "core/parallel.h"
@@ -76,26 +77,21 @@ ActivationParameters read(const BNNSLayerParametersActivation* p) {
   return problem;
 }
 
-// Tensor number `tensor` of the axes: those of `like`, with the strides of another tensor of the
-// same count, and the batch.
-void set_strides(SoftmaxAxes& axes, size_t tensor, const View& like, const Batch& batch,
-                 const char* field) {
-  const View& view = *batch.sample;
-  bool same = view.rank == like.rank;
-  for (size_t k = 0; same && k < like.rank; ++k) same = view.extent[k] == like.extent[k];
-  if (!same && !view.is_dense()) {
+// A tensor that is walked along the axes of i_desc.
+struct AlongAxes {
+  const Batch& batch;
+  bool same;  // it has these axes itself; else it is contiguous, with as many elements
+
+  AlongAxes(const Batch& tensor, const View& in, const char* field) : batch(tensor) {
+    const View& view = *tensor.sample;
+    same = view.rank == in.rank;
+    for (size_t k = 0; same && k < in.rank; ++k) same = view.extent[k] == in.extent[k];
+    if (same || view.is_dense()) return;
     fail_unsupported(field,
                      " has other axes than i_desc and is not contiguous; softmax needs one "
                      "or the other");
   }
-  size_t packed = 1;
-  for (size_t k = 0; k < like.rank; ++k) {
-    axes.stride[tensor][k] = same ? view.stride[k] : packed;
-    packed *= like.extent[k];
-  }
-  axes.extent[like.rank] = batch.size;
-  axes.stride[tensor][like.rank] = batch.step;
-}
+};
 
 BNNSNDArrayDescriptor float_vector(size_t size, float* data) {
   BNNSNDArrayDescriptor d = {};
@@ -123,7 +119,7 @@ class ActivationFilter final : public Filter, public PointerCalls {
 
  private:
   bool per_channel() const { return problem_.info->kind == ActivationClass::kChannel; }
-  SoftmaxAxes axes() const;
+  Axes axes_of(std::initializer_list<AlongAxes> tensors) const;
   SoftmaxKind softmax_kind() const {
     return problem_.info->function == BNNSActivationFunctionSoftmax ? SoftmaxKind::kSoftmax
                                                                     : SoftmaxKind::kLogSoftmax;
@@ -199,27 +195,33 @@ void ActivationFilter::apply(const ForwardArgs& args) {
   }
 }
 
-SoftmaxAxes ActivationFilter::axes() const {
+// The axes of one sample and the batch.
+Axes ActivationFilter::axes_of(std::initializer_list<AlongAxes> tensors) const {
   const View& in = problem_.in.view;
-  SoftmaxAxes axes;
-  axes.rank = in.rank + 1;
-  for (size_t k = 0; k < in.rank; ++k) {
-    axes.extent[k] = in.extent[k];
-    axes.reduced[k] = (problem_.axis_flags >> problem_.in.layout->pair[k] & 1) != 0;
+  Axes axes;
+  size_t packed = 1;
+  for (size_t k = 0; k <= in.rank; ++k) {
+    const bool is_batch = k == in.rank;
+    const size_t flag = is_batch ? k : problem_.in.layout->pair[k];
+    Axis axis = {.extent = is_batch ? tensors.begin()->batch.size : in.extent[k],
+                 .reduced = (problem_.axis_flags >> flag & 1) != 0,
+                 .stride = {}};
+    size_t t = 0;
+    for (const auto& [batch, same] : tensors) {
+      const size_t stride = same ? batch.sample->stride[k] : packed;
+      axis.stride[t++] = static_cast<ptrdiff_t>(is_batch ? batch.step : stride);
+    }
+    packed *= axis.extent;
+    axes.push_collapsed(axis);
   }
-  axes.reduced[in.rank] = (problem_.axis_flags >> in.rank & 1) != 0;
   return axes;
 }
 
 void ActivationFilter::apply_axes(const Batch& x_batch, const Batch& y_batch) {
   const View &in = problem_.in.view, &out = problem_.out.view;
-  SoftmaxAxes axes = this->axes();
-  set_strides(axes, 0, in, x_batch, "i_desc");
-  set_strides(axes, 1, in, y_batch, "o_desc");
-  set_strides(axes, 2, in, x_batch, "i_desc");
-  collapse(axes);
-  const SoftmaxTensor x = {x_batch.data, in.type, in.scaling};
-  const SoftmaxTensor y = {y_batch.data, out.type, out.scaling};
+  const Axes axes = axes_of({{x_batch, in, "i_desc"}, {y_batch, in, "o_desc"}});
+  const AxesTensor x = {x_batch.data, in.type, in.scaling};
+  const AxesTensor y = {y_batch.data, out.type, out.scaling};
   if (problem_.info->function == BNNSActivationFunctionGumbelMax) {
     const ActivationCoefficients& p = function_.coefficients();
     run_gumbel_max(softmax_run_, axes, p.alpha, p.beta, streams_.next(), x, y);
@@ -312,11 +314,8 @@ void ActivationFilter::backward_axes(Slope slope, const Batch& known, const Batc
                                      const Gradient& dx) {
   const bool from_input = slope == Slope::kFromInput;
   const View& in = problem_.in.view;
-  SoftmaxAxes axes = this->axes();
-  set_strides(axes, 0, in, known, from_input ? "i_desc" : "o_desc");
-  set_strides(axes, 1, in, dy, "out_delta");
-  set_strides(axes, 2, in, dx, "in_delta");
-  collapse(axes);
+  const Axes axes = axes_of(
+      {{known, in, from_input ? "i_desc" : "o_desc"}, {dy, in, "out_delta"}, {dx, in, "in_delta"}});
   run_softmax_backward(softmax_run_, softmax_kind(), axes, from_input, known.at<const float>(0),
                        dy.at<const float>(0), dx.at<float>(0), dx.accumulate);
 }

@@ -3,18 +3,15 @@
 namespace bnns::impl {
 namespace {
 
+AxesOffsets signed_strides(size_t a, size_t b, size_t c) {
+  return {static_cast<ptrdiff_t>(a), static_cast<ptrdiff_t>(b), static_cast<ptrdiff_t>(c)};
+}
+
 // Rows of n values as the softmax kernels take them.
-SoftmaxAxes row_axes(size_t n, size_t count, size_t a, size_t b, size_t c) {
-  SoftmaxAxes axes;
-  axes.rank = 2;
-  axes.extent[0] = n;
-  axes.extent[1] = count;
-  axes.reduced[0] = true;
-  const size_t steps[SoftmaxAxes::kTensors] = {a, b, c};
-  for (size_t t = 0; t < SoftmaxAxes::kTensors; ++t) {
-    axes.stride[t][0] = 1;
-    axes.stride[t][1] = steps[t];
-  }
+Axes row_axes(size_t n, size_t count, size_t a, size_t b, size_t c) {
+  Axes axes;
+  axes.push({.extent = n, .reduced = true, .stride = {1, 1, 1}});
+  axes.push({.extent = count, .reduced = false, .stride = signed_strides(a, b, c)});
   return axes;
 }
 
@@ -26,10 +23,6 @@ ElementRun with_threads(ElementRun run, size_t threads) {
 SoftmaxRun with_threads(SoftmaxRun run, size_t threads) {
   run.threads = threads;
   return run;
-}
-
-SoftmaxTensor tensor_of(const View& view) {
-  return {.data = view.data, .type = view.type, .scaling = view.scaling};
 }
 
 }  // namespace
@@ -62,7 +55,7 @@ View packed(const View& one) {
 void FusedActivation::forward(const ActivationRows& rows, size_t count, size_t n) const {
   if (is_identity()) return;
   if (!is_element()) {
-    const SoftmaxTensor tensor = {.data = rows.data};
+    const AxesTensor tensor = {.data = rows.data};
     return run_softmax(softmax_, kind(), row_axes(n, count, rows.step, rows.step, rows.step),
                        tensor, tensor);
   }
@@ -83,15 +76,13 @@ void FusedActivation::multiply_by_slope(const ActivationRows& y, const Activatio
 }
 
 // The axes of the first tensor; the others have the same extents.
-SoftmaxAxes FusedActivation::axes_of(const View* const (&tensors)[SoftmaxAxes::kTensors]) const {
-  SoftmaxAxes axes;
-  axes.rank = tensors[0]->rank;
-  for (size_t k = 0; k < axes.rank; ++k) {
-    axes.extent[k] = tensors[0]->extent[k];
-    axes.reduced[k] = (axes_ >> k & 1) != 0;
-    for (size_t t = 0; t < SoftmaxAxes::kTensors; ++t) axes.stride[t][k] = tensors[t]->stride[k];
+Axes FusedActivation::axes_of(const View& a, const View& b, const View& c) const {
+  Axes axes;
+  for (size_t k = 0; k < a.rank; ++k) {
+    axes.push_collapsed({.extent = a.extent[k],
+                         .reduced = (axes_ >> k & 1) != 0,
+                         .stride = signed_strides(a.stride[k], b.stride[k], c.stride[k])});
   }
-  collapse(axes);
   return axes;
 }
 
@@ -101,8 +92,8 @@ void FusedActivation::forward(size_t threads, const View& y, uint64_t stream) co
   if (ignores_input()) return run_gumbel(run, element_, stream, collapsed(y));
   if (is_element()) return run_forward(run, element_, collapsed(y), collapsed(y));
   const SoftmaxRun softmax = with_threads(softmax_, threads);
-  const SoftmaxAxes axes = axes_of({&y, &y, &y});
-  const SoftmaxTensor tensor = tensor_of(y);
+  const Axes axes = axes_of(y, y, y);
+  const AxesTensor tensor = tensor_of(y);
   if (!is_random()) return run_softmax(softmax, kind(), axes, tensor, tensor);
   run_gumbel_max(softmax, axes, coefficients().alpha, coefficients().beta, stream, tensor, tensor);
 }
@@ -113,7 +104,7 @@ void FusedActivation::multiply_by_slope(size_t threads, const View& y, const Vie
     return run_backward(with_threads(run_, threads), element_, Slope::kFromOutput, collapsed(y),
                         collapsed(dy), collapsed(g), false);
   }
-  run_softmax_backward(with_threads(softmax_, threads), kind(), axes_of({&y, &dy, &g}), false,
+  run_softmax_backward(with_threads(softmax_, threads), kind(), axes_of(y, dy, g), false,
                        static_cast<const float*>(y.data), static_cast<const float*>(dy.data),
                        static_cast<float*>(g.data), false);
 }

@@ -77,7 +77,7 @@ class FusedActivation {
     return info().function == BNNSActivationFunctionLogSoftmax ? SoftmaxKind::kLogSoftmax
                                                                : SoftmaxKind::kSoftmax;
   }
-  SoftmaxAxes axes_of(const View* const (&tensors)[SoftmaxAxes::kTensors]) const;
+  Axes axes_of(const View& a, const View& b, const View& c) const;
 
   ElementActivation element_;
   uint32_t axes_ = 1;

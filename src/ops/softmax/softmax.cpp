@@ -12,108 +12,85 @@
 namespace bnns::impl {
 namespace {
 
-constexpr size_t kTensors = SoftmaxAxes::kTensors;
 constexpr size_t kLanes = 64;  // neighbouring rows handled together; whole vectors of any target
 constexpr size_t kGrainElements = 4096;
 constexpr size_t kSumBlock = 256;  // terms of a sum across rows before it starts from zero again
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-using Offsets = std::array<size_t, kTensors>;
-
-// A few of the axes, walked as one index.
-struct AxisSet {
-  size_t rank = 0;
-  size_t count = 1;
-  size_t extent[kMaxRank + 1];
-  size_t stride[kTensors][kMaxRank + 1];
-
-  void push(const SoftmaxAxes& axes, size_t k) {
-    extent[rank] = axes.extent[k];
-    for (size_t t = 0; t < kTensors; ++t) stride[t][rank] = axes.stride[t][k];
-    count *= axes.extent[k];
-    ++rank;
-  }
-  Offsets at(size_t index, Offsets base) const {
-    for (size_t k = 0; k < rank; ++k) {
-      const size_t i = index % extent[k];
-      index /= extent[k];
-      for (size_t t = 0; t < kTensors; ++t) base[t] += i * stride[t][k];
-    }
-    return base;
-  }
-};
-
 // Rows and their neighbours: `run` is the stretch kernels work on, along the row or across rows.
 struct Plan {
   bool across = false;
   size_t run = 1;
-  size_t run_stride[kTensors] = {1, 1, 1};
-  AxisSet inside;   // the rest of a row
-  AxisSet outside;  // the rows, or blocks of neighbouring rows
+  AxesOffsets run_stride = {1, 1, 1, 1};
+  Axes inside;   // the rest of a row
+  Axes outside;  // the rows, or blocks of neighbouring rows
 
-  Plan(const SoftmaxAxes& axes, bool may_go_across) {
-    size_t first_reduced = axes.rank;
-    for (size_t k = axes.rank; k-- > 0;) {
-      if (axes.reduced[k]) first_reduced = k;
-    }
-    across = may_go_across && axes.rank > 0 && !axes.reduced[0];
-    const size_t run_axis = across ? 0 : first_reduced;
-    for (size_t k = 0; k < axes.rank; ++k) {
-      if (k == run_axis) {
-        run = axes.extent[k];
-        for (size_t t = 0; t < kTensors; ++t) run_stride[t] = axes.stride[t][k];
+  Plan(const Axes& axes, bool may_go_across) {
+    across = may_go_across && axes.rank() > 0 && !axes[0].reduced;
+    bool has_run = false;
+    for (size_t k = 0; k < axes.rank(); ++k) {
+      if (!has_run && (across || axes[k].reduced)) {
+        has_run = true;
+        run = axes[k].extent;
+        run_stride = axes[k].stride;
       } else {
-        (axes.reduced[k] ? inside : outside).push(axes, k);
+        (axes[k].reduced ? inside : outside).push(axes[k]);
       }
     }
   }
-  size_t row_length() const { return across ? inside.count : run * inside.count; }
+  size_t row_length() const { return across ? inside.count() : run * inside.count(); }
+  // i values further along the run.
+  AxesOffsets along(AxesOffsets at, size_t i) const {
+    for (size_t t = 0; t < kMaxAxesTensors; ++t) at[t] += static_cast<ptrdiff_t>(i) * run_stride[t];
+    return at;
+  }
 };
 
 // A tensor that kernels see as contiguous floats.
 class Port {
  public:
-  Port(const ConvertKernels& convert, const SoftmaxTensor& tensor, size_t stride)
+  Port(const ConvertKernels& convert, const AxesTensor& tensor, ptrdiff_t stride)
       : convert_(&convert), tensor_(tensor), stride_(stride) {}
 
   bool direct() const { return tensor_.type == BNNSDataTypeFloat32 && stride_ == 1; }
-  float* in_place(size_t offset) const { return static_cast<float*>(tensor_.data) + offset; }
-  float* fetch(size_t offset, size_t n, float* buffer) const {
+  float* in_place(ptrdiff_t offset) const { return static_cast<float*>(tensor_.data) + offset; }
+  float* fetch(ptrdiff_t offset, size_t n, float* buffer) const {
     if (direct()) return in_place(offset);
     read_values(*convert_, view(offset, n), 0, n, buffer);
     return buffer;
   }
-  float* target(size_t offset, float* buffer) const { return direct() ? in_place(offset) : buffer; }
-  void flush(size_t offset, size_t n, const float* buffer) const {
+  float* target(ptrdiff_t offset, float* buffer) const {
+    return direct() ? in_place(offset) : buffer;
+  }
+  void flush(ptrdiff_t offset, size_t n, const float* buffer) const {
     if (!direct()) write_values(*convert_, view(offset, n), 0, n, buffer);
   }
 
  private:
-  View view(size_t offset, size_t n) const {
+  View view(ptrdiff_t offset, size_t n) const {
     View v;
-    v.data = static_cast<char*>(tensor_.data) + offset * type_bytes(tensor_.type);
+    const auto bytes = static_cast<ptrdiff_t>(type_bytes(tensor_.type));
+    v.data = static_cast<char*>(tensor_.data) + offset * bytes;
     v.type = tensor_.type;
     v.rank = 1;
     v.extent[0] = v.count = n;
-    v.stride[0] = stride_;
+    v.stride[0] = static_cast<size_t>(stride_);
     v.scaling = tensor_.scaling;
     return v;
   }
 
   const ConvertKernels* convert_;
-  SoftmaxTensor tensor_;
-  size_t stride_;
+  AxesTensor tensor_;
+  ptrdiff_t stride_;
 };
 
 // body(offsets, n) over the pieces of one row, at most `limit` values each.
 template <class Body>
-void for_pieces(const Plan& plan, const Offsets& row, size_t limit, const Body& body) {
-  for (size_t j = 0; j < plan.inside.count; ++j) {
-    const Offsets start = plan.inside.at(j, row);
+void for_pieces(const Plan& plan, const AxesOffsets& row, size_t limit, const Body& body) {
+  for (size_t j = 0; j < plan.inside.count(); ++j) {
+    const AxesOffsets start = plan.inside.at(j, row);
     for (size_t i = 0; i < plan.run; i += limit) {
-      Offsets piece = start;
-      for (size_t t = 0; t < kTensors; ++t) piece[t] += i * plan.run_stride[t];
-      body(piece, std::min(limit, plan.run - i));
+      body(plan.along(start, i), std::min(limit, plan.run - i));
     }
   }
 }
@@ -122,18 +99,17 @@ void for_pieces(const Plan& plan, const Offsets& row, size_t limit, const Body& 
 template <class Body>
 void for_rows(const SoftmaxRun& run, const Plan& plan, const Body& body) {
   const size_t blocks = plan.across ? div_up(plan.run, kLanes) : 1;
-  const size_t rows = plan.outside.count * blocks;
+  const size_t rows = plan.outside.count() * blocks;
   const size_t width = plan.across ? std::min(plan.run, kLanes) : 1;
   const size_t grain = std::max<size_t>(1, kGrainElements / (plan.row_length() * width));
   const double work =
       2.0 * static_cast<double>(rows) * static_cast<double>(plan.row_length() * width);
   parallel_for(useful_threads(run.threads, work), div_up(rows, grain), [&](size_t g, size_t) {
     for (size_t r = g * grain; r < std::min(rows, (g + 1) * grain); ++r) {
-      Offsets at = plan.outside.at(r / blocks, {});
+      const AxesOffsets at = plan.outside.at(r / blocks);
       const size_t first = r % blocks * kLanes;
       if (plan.across) {
-        for (size_t t = 0; t < kTensors; ++t) at[t] += first * plan.run_stride[t];
-        body(at, std::min(kLanes, plan.run - first));
+        body(plan.along(at, first), std::min(kLanes, plan.run - first));
       } else {
         body(at, r);
       }
@@ -145,14 +121,14 @@ struct RowStatistics {
   float max, sum;
 };
 
-RowStatistics row_statistics(const SoftmaxKernels& k, const Plan& plan, const Offsets& row,
+RowStatistics row_statistics(const SoftmaxKernels& k, const Plan& plan, const AxesOffsets& row,
                              const Port& x, size_t limit, float* buffer) {
   float max = kLowest;
-  for_pieces(plan, row, limit, [&](const Offsets& at, size_t n) {
+  for_pieces(plan, row, limit, [&](const AxesOffsets& at, size_t n) {
     max = std::max(max, k.max(x.fetch(at[0], n, buffer), n));
   });
   double sum = 0;
-  for_pieces(plan, row, limit, [&](const Offsets& at, size_t n) {
+  for_pieces(plan, row, limit, [&](const AxesOffsets& at, size_t n) {
     sum += double{k.sum_exp(x.fetch(at[0], n, buffer), n, max)};
   });
   return {.max = max, .sum = static_cast<float>(sum)};
@@ -173,12 +149,12 @@ void sum_lanes(size_t count, float (&sums)[kLanes], const Add& add) {
   }
 }
 
-void lane_statistics(const SoftmaxKernels& k, const Plan& plan, const Offsets& row, const Port& x,
-                     size_t lanes, float* buffer, LaneStatistics& s) {
+void lane_statistics(const SoftmaxKernels& k, const Plan& plan, const AxesOffsets& row,
+                     const Port& x, size_t lanes, float* buffer, LaneStatistics& s) {
   std::fill_n(s.max, kLanes, kLowest);
-  for (size_t j = 0; j < plan.inside.count; ++j)
+  for (size_t j = 0; j < plan.inside.count(); ++j)
     k.max_into(x.fetch(plan.inside.at(j, row)[0], lanes, buffer), s.max, lanes);
-  sum_lanes(plan.inside.count, s.sum, [&](size_t j, float* partial) {
+  sum_lanes(plan.inside.count(), s.sum, [&](size_t j, float* partial) {
     k.sum_exp_into(x.fetch(plan.inside.at(j, row)[0], lanes, buffer), s.max, partial, lanes);
   });
 }
@@ -200,40 +176,21 @@ void write_output(const SoftmaxKernels& k, SoftmaxKind kind, const float* x, flo
 
 }  // namespace
 
-void collapse(SoftmaxAxes& axes) {
-  size_t rank = 0;
-  for (size_t k = 0; k < axes.rank; ++k) {
-    if (axes.extent[k] == 1) continue;
-    bool line = rank > 0 && axes.reduced[rank - 1] == axes.reduced[k];
-    for (size_t t = 0; line && t < kTensors; ++t)
-      line = axes.stride[t][k] == axes.stride[t][rank - 1] * axes.extent[rank - 1];
-    if (line) {
-      axes.extent[rank - 1] *= axes.extent[k];
-      continue;
-    }
-    axes.extent[rank] = axes.extent[k];
-    axes.reduced[rank] = axes.reduced[k];
-    for (size_t t = 0; t < kTensors; ++t) axes.stride[t][rank] = axes.stride[t][k];
-    ++rank;
-  }
-  axes.rank = rank;
-}
-
-void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axes,
-                 const SoftmaxTensor& x_tensor, const SoftmaxTensor& y_tensor) {
+void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const Axes& axes,
+                 const AxesTensor& x_tensor, const AxesTensor& y_tensor) {
   const Plan plan(axes, true);
   const SoftmaxKernels& k = *run.kernels;
   const Port x(*run.convert, x_tensor, plan.run_stride[0]);
   const Port y(*run.convert, y_tensor, plan.run_stride[1]);
   const size_t limit = x.direct() && y.direct() ? plan.run : kBlock;
-  for_rows(run, plan, [&](const Offsets& row, size_t lanes) {
+  for_rows(run, plan, [&](const AxesOffsets& row, size_t lanes) {
     alignas(64) float buffer[kBlock], result[kBlock];
     if (plan.across) {
       LaneStatistics s;
       lane_statistics(k, plan, row, x, lanes, buffer, s);
       for (size_t i = 0; i < lanes; ++i) s.sum[i] = finish_sum(kind, s.sum[i]);
-      for (size_t j = 0; j < plan.inside.count; ++j) {
-        const Offsets at = plan.inside.at(j, row);
+      for (size_t j = 0; j < plan.inside.count(); ++j) {
+        const AxesOffsets at = plan.inside.at(j, row);
         write_output(k, kind, x.fetch(at[0], lanes, buffer), y.target(at[1], result), lanes, s);
         y.flush(at[1], lanes, result);
       }
@@ -241,7 +198,7 @@ void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axe
     }
     const RowStatistics s = row_statistics(k, plan, row, x, limit, buffer);
     const float finished = finish_sum(kind, s.sum);
-    for_pieces(plan, row, limit, [&](const Offsets& at, size_t n) {
+    for_pieces(plan, row, limit, [&](const AxesOffsets& at, size_t n) {
       write_output(k, kind, x.fetch(at[0], n, buffer), y.target(at[1], result), n, s.max, finished);
       y.flush(at[1], n, result);
     });
@@ -251,7 +208,7 @@ void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axe
 namespace {
 
 // One row, or `lanes` neighbouring ones, of the gradient; y is recomputed where only x is known.
-struct Gradient {
+struct GradientRows {
   const SoftmaxKernels& k;
   SoftmaxKind kind;
   const Plan& plan;
@@ -262,21 +219,21 @@ struct Gradient {
     return !from_input && known.direct() && dy.direct() && dx.direct() ? plan.run : kBlock;
   }
 
-  void row(const Offsets& row) const {
+  void row(const AxesOffsets& row) const {
     alignas(64) float known_buffer[kBlock], dy_buffer[kBlock], dx_buffer[kBlock];
     RowStatistics s = {};
     if (from_input) {
       s = row_statistics(k, plan, row, known, limit(), known_buffer);
       s.sum = finish_sum(kind, s.sum);
     }
-    const auto output = [&](size_t offset, size_t n) -> const float* {
+    const auto output = [&](ptrdiff_t offset, size_t n) -> const float* {
       const float* v = known.fetch(offset, n, known_buffer);
       if (!from_input) return v;
       write_output(k, kind, v, known_buffer, n, s.max, s.sum);
       return known_buffer;
     };
     double exact = 0;
-    for_pieces(plan, row, limit(), [&](const Offsets& at, size_t n) {
+    for_pieces(plan, row, limit(), [&](const AxesOffsets& at, size_t n) {
       const float* delta = dy.fetch(at[1], n, dy_buffer);
       exact += double{kind == SoftmaxKind::kSoftmax ? k.dot(output(at[0], n), delta, n)
                                                     : k.sum(delta, n)};
@@ -284,7 +241,7 @@ struct Gradient {
     const auto total = static_cast<float>(exact);
     const auto gradient =
         kind == SoftmaxKind::kSoftmax ? k.softmax_gradient : k.log_softmax_gradient;
-    for_pieces(plan, row, limit(), [&](const Offsets& at, size_t n) {
+    for_pieces(plan, row, limit(), [&](const AxesOffsets& at, size_t n) {
       const float* delta = dy.fetch(at[1], n, dy_buffer);
       float* to = accumulate ? dx.fetch(at[2], n, dx_buffer) : dx.target(at[2], dx_buffer);
       gradient(output(at[0], n), delta, to, n, total, accumulate);
@@ -292,22 +249,22 @@ struct Gradient {
     });
   }
 
-  void across(const Offsets& row, size_t lanes) const {
+  void across(const AxesOffsets& row, size_t lanes) const {
     alignas(64) float known_buffer[kLanes], dy_buffer[kLanes], dx_buffer[kLanes];
     LaneStatistics s;
     if (from_input) {
       lane_statistics(k, plan, row, known, lanes, known_buffer, s);
       for (size_t i = 0; i < lanes; ++i) s.sum[i] = finish_sum(kind, s.sum[i]);
     }
-    const auto output = [&](size_t offset) -> const float* {
+    const auto output = [&](ptrdiff_t offset) -> const float* {
       const float* v = known.fetch(offset, lanes, known_buffer);
       if (!from_input) return v;
       write_output(k, kind, v, known_buffer, lanes, s);
       return known_buffer;
     };
     alignas(64) float total[kLanes];
-    sum_lanes(plan.inside.count, total, [&](size_t j, float* partial) {
-      const Offsets at = plan.inside.at(j, row);
+    sum_lanes(plan.inside.count(), total, [&](size_t j, float* partial) {
+      const AxesOffsets at = plan.inside.at(j, row);
       const float* delta = dy.fetch(at[1], lanes, dy_buffer);
       if (kind == SoftmaxKind::kSoftmax) {
         k.dot_into(output(at[0]), delta, partial, lanes);
@@ -317,8 +274,8 @@ struct Gradient {
     });
     const auto gradient =
         kind == SoftmaxKind::kSoftmax ? k.softmax_gradient_each : k.log_softmax_gradient_each;
-    for (size_t j = 0; j < plan.inside.count; ++j) {
-      const Offsets at = plan.inside.at(j, row);
+    for (size_t j = 0; j < plan.inside.count(); ++j) {
+      const AxesOffsets at = plan.inside.at(j, row);
       const float* delta = dy.fetch(at[1], lanes, dy_buffer);
       float* to = accumulate ? dx.fetch(at[2], lanes, dx_buffer) : dx.target(at[2], dx_buffer);
       gradient(output(at[0]), delta, to, lanes, total, accumulate);
@@ -329,22 +286,22 @@ struct Gradient {
 
 }  // namespace
 
-void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axes,
+void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Axes& axes,
                           bool from_input, const float* known, const float* dy, float* dx,
                           bool accumulate) {
   const Plan plan(axes, true);
   const auto port = [&](const float* data, size_t t) {
     return Port(*run.convert, {.data = const_cast<float*>(data)}, plan.run_stride[t]);
   };
-  const Gradient gradient = {.k = *run.kernels,
-                             .kind = kind,
-                             .plan = plan,
-                             .from_input = from_input,
-                             .accumulate = accumulate,
-                             .known = port(known, 0),
-                             .dy = port(dy, 1),
-                             .dx = port(dx, 2)};
-  for_rows(run, plan, [&](const Offsets& row, size_t lanes) {
+  const GradientRows gradient = {.k = *run.kernels,
+                                 .kind = kind,
+                                 .plan = plan,
+                                 .from_input = from_input,
+                                 .accumulate = accumulate,
+                                 .known = port(known, 0),
+                                 .dy = port(dy, 1),
+                                 .dx = port(dx, 2)};
+  for_rows(run, plan, [&](const AxesOffsets& row, size_t lanes) {
     if (plan.across) {
       gradient.across(row, lanes);
     } else {
@@ -353,17 +310,17 @@ void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Softmax
   });
 }
 
-void run_gumbel_max(const SoftmaxRun& run, const SoftmaxAxes& axes, float alpha, float beta,
-                    uint64_t stream, const SoftmaxTensor& x_tensor, const SoftmaxTensor& y_tensor) {
+void run_gumbel_max(const SoftmaxRun& run, const Axes& axes, float alpha, float beta,
+                    uint64_t stream, const AxesTensor& x_tensor, const AxesTensor& y_tensor) {
   const Plan plan(axes, false);
   const ActivationCoefficients parameters = {.alpha = alpha, .beta = beta};
   const Port x(*run.convert, x_tensor, plan.run_stride[0]);
   const Port y(*run.convert, y_tensor, plan.run_stride[1]);
-  for_rows(run, plan, [&](const Offsets& row, size_t number) {
+  for_rows(run, plan, [&](const AxesOffsets& row, size_t number) {
     alignas(64) float buffer[kBlock], noise[kBlock];
     uint64_t counter = number * plan.row_length();
     float top = kLowest;
-    for_pieces(plan, row, kBlock, [&](const Offsets& at, size_t n) {
+    for_pieces(plan, row, kBlock, [&](const AxesOffsets& at, size_t n) {
       random_open_units(stream, counter, n, noise);
       counter += n;
       run.gumbel(noise, noise, n, parameters);
@@ -374,7 +331,7 @@ void run_gumbel_max(const SoftmaxRun& run, const SoftmaxAxes& axes, float alpha,
       }
     });
     std::fill_n(buffer, kBlock, top);
-    for_pieces(plan, row, kBlock, [&](const Offsets& at, size_t n) {
+    for_pieces(plan, row, kBlock, [&](const AxesOffsets& at, size_t n) {
       if (y.direct()) {
         std::fill_n(y.in_place(at[1]), n, top);
       } else {

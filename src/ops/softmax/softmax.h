@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/view.h"
+#include "core/axes.h"
 #include "ops/activation/activation.h"
 #include "ops/convert/convert.h"
 
@@ -48,21 +48,6 @@ const SoftmaxKernels* softmax_kernels();
 
 enum class SoftmaxKind { kSoftmax, kLogSoftmax };
 
-// Axes with the strides of up to three tensors, fastest first; `reduced` ones form a row.
-struct SoftmaxAxes {
-  static constexpr size_t kTensors = 3;
-  size_t rank = 0;
-  size_t extent[kMaxRank + 1] = {};
-  size_t stride[kTensors][kMaxRank + 1] = {};
-  bool reduced[kMaxRank + 1] = {};
-};
-
-struct SoftmaxTensor {
-  void* data;
-  BNNSDataType type = BNNSDataTypeFloat32;
-  Scaling scaling = {};
-};
-
 // The kernels of the target chosen when it is made, and the threads to use.
 struct SoftmaxRun {
   explicit SoftmaxRun(size_t thread_count) : threads(thread_count) {}
@@ -73,20 +58,19 @@ struct SoftmaxRun {
   size_t threads;
 };
 
-// Drops axes of one element and joins those that form one line in every tensor.
-void collapse(SoftmaxAxes& axes);
+// The reduced axes form a row. Axes should be collapsed: kernels run along the fastest one.
 
 // Tensors: x, y.
-void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axes,
-                 const SoftmaxTensor& x, const SoftmaxTensor& y);
+void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const Axes& axes, const AxesTensor& x,
+                 const AxesTensor& y);
 
 // Tensors: known, dy, dx; `known` is y, or x if `from_input`. All Float32.
-void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const SoftmaxAxes& axes,
+void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Axes& axes,
                           bool from_input, const float* known, const float* dy, float* dx,
                           bool accumulate);
 
 // y = max over the row of x + Gumbel noise (alpha, beta), written to every element of the row.
-void run_gumbel_max(const SoftmaxRun& run, const SoftmaxAxes& axes, float alpha, float beta,
-                    uint64_t stream, const SoftmaxTensor& x, const SoftmaxTensor& y);
+void run_gumbel_max(const SoftmaxRun& run, const Axes& axes, float alpha, float beta,
+                    uint64_t stream, const AxesTensor& x, const AxesTensor& y);
 
 }  // namespace bnns::impl
