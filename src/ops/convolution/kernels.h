@@ -1,7 +1,7 @@
-// Kernels of the convolution on blocks of padded rows (see window.h):
-//   products   out(m, i, j) (+)= bias(m) + sum over k of panel(k, m) * x(offset[k] + i, j)
-//   dots       sums(n, m) += sum over i, j of a(m, i, j) * x(offset[n] + i, j)
-//   outer      the same from a transposed, lanes along m
+// Kernels of the convolution on blocks of padded rows (see plan.h):
+//   products         out(m, i, j) (+)= bias(m) + sum over k of panel(k, m) * x(offset[k] + i, j)
+//   weight gradient  sums(n, m) += sum over i, j of a(m, i, j) * x(offset[n] + i, j)
+//   outer            the same with a transposed, lanes along m
 // Sums of products are cut into blocks of at most kDepthBlock terms, each summed by itself.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace bnns::impl {
 
-// Output channels per panel of packed weights; the last panel of a group has what remains.
+// Output channels per panel of packed weights; the last panel of a group has the remaining ones.
 constexpr size_t kPanel = 4;
 constexpr size_t kDepthBlock = 256;
 // Vectors of columns that the packed kernel takes at a time.
@@ -39,7 +39,7 @@ struct ConvolutionProducts {
 
 constexpr size_t kDepthwiseTaps = 3;
 
-// The source of 3 x 3 taps that lie in rows that follow each other, with zeros around it.
+// The source of a depthwise 3 x 3 kernel whose taps lie in consecutive rows; outside it is 0.
 struct ConvolutionDepthwise {
   const float* data;
   size_t plane, row;
@@ -125,14 +125,14 @@ using PanelKernel = void (*)(const ConvolutionPanel& panel);
 struct ConvolutionKernels {
   size_t lanes;
   size_t tile;               // columns that packed products take at a time
-  size_t depthwise_columns;  // of the narrowest rows that the grid kernels take
+  size_t depthwise_columns;  // of the narrowest rows that the depthwise kernels accept
   void (*copy)(const ConvolutionCopy& block);
   PanelKernel pack_panel;
   ProductsKernel products;                     // few output channels
   ProductsKernel packed_products;              // many
-  DepthwiseProductsKernel depthwise_products;  // one, and jobs that are a grid
+  DepthwiseProductsKernel depthwise_products;  // one output channel, 3 x 3 taps
   WeightGradientKernel weight_gradient;
-  DepthwiseWeightGradientKernel depthwise_weight_gradient;  // one channel, and jobs that are a grid
+  DepthwiseWeightGradientKernel depthwise_weight_gradient;  // one channel, 3 x 3 taps
   OuterKernels many;  // in place of weight_gradient, for many channels
   double (*sum)(const float* row, size_t step, size_t n);
 };

@@ -103,7 +103,7 @@ class Runner {
   bool whole_rows_;
 };
 
-// What has no tap: the bias alone.
+// Outputs that no kernel tap reaches receive only the bias.
 void Runner::fill() const {
   const size_t channels = one_.extent[2];
   const double work = 0.2 * static_cast<double>(one_.count) * static_cast<double>(batch_);

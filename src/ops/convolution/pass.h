@@ -51,7 +51,7 @@ size_t pass_scratch(const ConvolutionPlan& plan, const View& one, size_t channel
 // One tap without padding or steps: the source needs no buffer, its rows are those of the matrix.
 bool is_source_itself(const ConvolutionJob& job, const RowReader& source);
 
-// Whether the grid kernels can read the source where it lies.
+// Whether the depthwise kernels can read the source where it lies.
 bool is_depthwise_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
                          const RowReader& source);
 // Their source for outputs from row i0 on.

@@ -43,8 +43,8 @@ struct PlanAxis {
   }
 };
 
-// Which kernels serve a job, chosen with its plan: the first of the list in window.cpp that accepts
-// it. Depthwise3x3: one output channel of a group, the grid kernels.
+// Which kernels serve a job, chosen with its plan: the first of the list in plan.cpp that accepts
+// it. Depthwise3x3: one output channel of a group and 3 x 3 taps.
 enum class ConvolutionChoice : uint8_t { kDepthwise3x3, kManyOutputs, kAny };
 
 struct ConvolutionJob {

@@ -42,7 +42,7 @@ void pack_weights(PanelKernel pack_panel, const ConvolutionGeometry& g, const Co
                   ConvolutionDirection direction, const float* weights, size_t threads,
                   float* panels);
 
-// Sums of channels k0.. and c0.. as the dots kernel leaves them, into Float32 weights.
+// Sums of channels k0.. and c0.. as the weight gradient kernel leaves them, into Float32 weights.
 struct ConvolutionSums {
   float* sums;
   size_t row;
