@@ -72,7 +72,21 @@ const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const cha
   require(view.is_float() || (rules.bfloat16 && view.type == BNNSDataTypeBFloat16), name,
           ".data_type is ", result->type->name,
           rules.bfloat16 ? "; gradients are Float32 or BFloat16" : "; gradients are Float32");
+  if (given.data == nullptr || (reinterpret_cast<uintptr_t>(given.data) & result->misaligned) != 0)
+      [[unlikely]]
+    require_data(given.data, view.type, name);
   return *result;
+}
+
+// Field by field, into the caller's own object: a copy of what was just stored waits for the
+// stores, some 10 ns.
+static void set(Gradient& to, const View& sample, const BNNSNDArrayDescriptor& given, size_t size,
+                size_t stride) {
+  to.sample = &sample;
+  to.data = given.data;
+  to.size = size;
+  to.step = batch_step(sample, stride);
+  to.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
 }
 
 Batch Call::reads_delta(const BNNSNDArrayDescriptor* given, size_t stride, const Name& name,
@@ -85,20 +99,23 @@ Batch Call::reads_delta(const BNNSNDArrayDescriptor* given, size_t stride, const
 Gradient Call::writes_delta(const BNNSNDArrayDescriptor& given, size_t stride, const Name& name,
                             const Descriptor& frozen, const char* frozen_field, DeltaRules rules) {
   const Descriptor& delta = read_delta(given, name.data, frozen, frozen_field, Use::kOutput, rules);
-  return {writes(delta, given.data, stride, name),
-          given.flags == BNNSNDArrayFlagBackpropAccumulate};
+  require_batch(delta.view, batch_, stride, name.stride);
+  Gradient result;
+  set(result, delta.view, given, batch_, stride);
+  writes(range_of(delta, result), name.data);
+  return result;
 }
 
 Gradient Call::writes_parameter_delta(const BNNSNDArrayDescriptor* given, const char* name,
                                       const Descriptor& frozen, const char* frozen_field,
                                       DeltaRules rules, const Descriptor** read) {
-  if (!is_wanted(given)) return {};
+  Gradient result;
+  if (!is_wanted(given)) return result;
   const Descriptor& delta = read_delta(*given, name, frozen, frozen_field, Use::kOutput, rules);
   if (read != nullptr) *read = &delta;
-  require_data(given->data, delta.view.type, name);
-  const Batch one = make_batch(delta.view, given->data, 1, 0);
-  writes(range_of(delta, one), name);
-  return {one, given->flags == BNNSNDArrayFlagBackpropAccumulate};
+  set(result, delta.view, *given, 1, 0);
+  writes(range_of(delta, result), name);
+  return result;
 }
 
 void Call::fail_overlap() const {

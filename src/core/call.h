@@ -177,10 +177,11 @@ class Call {
   // What is written must not overlap anything else: inputs would change under the computation.
   void check_overlaps() const {
     bool clash = false;  // no branch per pair: a small layer is done in the time of a few
-    for (size_t w = 0; w < writes_; ++w) {
-      for (size_t r = 0; r < reads_; ++r) clash |= overlap(written_[w].range, read_[r].range);
-      for (size_t o = w + 1; o < writes_; ++o)
-        clash |= overlap(written_[w].range, written_[o].range);
+    for (const Named *w = written_, *end = w + writes_; w < end; ++w) {
+      const Range range = w->range;
+      for (const Named *r = read_, *last = r + reads_; r < last; ++r)
+        clash |= overlap(range, r->range);
+      for (const Named* o = w + 1; o < end; ++o) clash |= overlap(range, o->range);
     }
     if (clash) [[unlikely]]
       fail_overlap();

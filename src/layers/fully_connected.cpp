@@ -50,8 +50,8 @@ class FullyConnectedFilter final : public Filter {
  private:
   void copy_integer_weights(const FilterOptions& options);
   void check_trainable(const BackwardArgs& args, bool want_weights) const;
-  void read_weights_delta(const BackwardArgs& args, Call& call,
-                          FullyConnectedOp::Gradients& g) const;
+  FullyConnectedMatrix read_weights_delta(const BackwardArgs& args, Call& call) const;
+  Gradient read_bias_delta(const BackwardArgs& args, Call& call) const;
   FullyConnectedOp::Gradients read_gradients(const BackwardArgs& args, Call& call) const;
 
   FullyConnectedParameters problem_;
@@ -60,7 +60,8 @@ class FullyConnectedFilter final : public Filter {
   IntegerFullyConnected integer_ = {};
   Array<char> integer_weights_, integer_bias_;
   RandomStreams streams_;
-  Range client_weights_ = {}, client_bias_ = {};  // empty where they were copied
+  size_t weights_out_stride_, weights_in_stride_;  // of w_desc
+  Range client_weights_ = {}, client_bias_ = {};   // empty where they were copied
 };
 
 FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
@@ -70,9 +71,11 @@ FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
       problem_(problem),
       op_(options.memory, options.threads, describe_problem(problem, activation)),
       streams_(op_.activation().is_random()) {
+  weights_out_stride_ = problem.weights.logical_stride(0);
+  weights_in_stride_ = problem.weights.logical_stride(1);
   const FullyConnectedOp::Weights weights = {.matrix = problem.weights.view,
-                                             .out_stride = problem.weights.logical_stride(0),
-                                             .in_stride = problem.weights.logical_stride(1),
+                                             .out_stride = weights_out_stride_,
+                                             .in_stride = weights_in_stride_,
                                              .bias = problem.bias.view};
   if (problem.integer()) {
     constants_ = IntegerConstants(options, activation, problem.out.view.count, 1);
@@ -109,6 +112,7 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
   require_apart(written, "out", range_of(problem_.in, in), "in");
   require_apart(written, "out", client_weights_, "w_desc.data");
   require_apart(written, "out", client_bias_, "bias.data");
+  if (op_.forward_small(in, out)) return;
   if (problem_.integer()) {
     return run_integer_fully_connected(integer_, constants_.function(), threads(), args.batch,
                                        whole(in), whole(out));
@@ -130,38 +134,44 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
   require_data(args.out, BNNSDataTypeFloat32, "out");
 }
 
-void FullyConnectedFilter::read_weights_delta(const BackwardArgs& args, Call& call,
-                                              FullyConnectedOp::Gradients& g) const {
-  g.in = call.reads(problem_.in, args.in, args.in_stride, kIn);
+FullyConnectedMatrix FullyConnectedFilter::read_weights_delta(const BackwardArgs& args,
+                                                              Call& call) const {
   const Descriptor* dw = nullptr;
   const Gradient delta = call.writes_parameter_delta(args.weights_delta, "weights_delta",
                                                      problem_.weights, "w_desc", {}, &dw);
+  auto* data = delta.at<float>(0);
+  if (dw == &problem_.weights) return {data, weights_out_stride_, weights_in_stride_};
   const bool matrix = dw->rank() == 2 && dw->logical_extent(0) == problem_.out.view.count &&
                       dw->logical_extent(1) == problem_.in.view.count;
   if (!matrix) {
     fail("weights_delta is ", describe(*dw), ", but w_desc is ", describe(problem_.weights),
          "; they must have the same rows and columns");
   }
-  g.dw = {delta.at<float>(0), dw->logical_stride(0), dw->logical_stride(1)};
-  g.dw_accumulate = delta.accumulate;
+  return {data, dw->logical_stride(0), dw->logical_stride(1)};
+}
+
+Gradient FullyConnectedFilter::read_bias_delta(const BackwardArgs& args, Call& call) const {
+  require(problem_.has_bias, "bias_delta is given; the filter has no bias");
+  return call.writes_parameter_delta(args.bias_delta, "bias_delta", problem_.bias, "bias");
 }
 
 FullyConnectedOp::Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args,
                                                                  Call& call) const {
-  FullyConnectedOp::Gradients g = {};
-  g.dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out, "o_desc");
-  if (problem_.activation->function != BNNSActivationFunctionIdentity)
-    g.out = call.reads(problem_.out, args.out, args.out_stride, kOut);
-  if (is_wanted(args.in_delta)) {
-    g.dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
-    call.reads(client_weights_, "w_desc.data");
-  }
-  if (is_wanted(args.weights_delta)) read_weights_delta(args, call, g);
-  if (is_wanted(args.bias_delta)) {
-    require(problem_.has_bias, "bias_delta is given; the filter has no bias");
-    g.db = call.writes_parameter_delta(args.bias_delta, "bias_delta", problem_.bias, "bias");
-  }
-  return g;
+  const bool want_x = is_wanted(args.in_delta), want_w = is_wanted(args.weights_delta);
+  if (want_x) call.reads(client_weights_, "w_desc.data");
+  return {
+      .in = want_w ? call.reads(problem_.in, args.in, args.in_stride, kIn) : Batch(),
+      .out = op_.activation().is_identity()
+                 ? Batch()
+                 : call.reads(problem_.out, args.out, args.out_stride, kOut),
+      .dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out,
+                             "o_desc"),
+      .dx = want_x ? call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in,
+                                       "i_desc")
+                   : Gradient(),
+      .db = is_wanted(args.bias_delta) ? read_bias_delta(args, call) : Gradient(),
+      .dw = want_w ? read_weights_delta(args, call) : FullyConnectedMatrix(),
+      .dw_accumulate = want_w && args.weights_delta->flags == BNNSNDArrayFlagBackpropAccumulate};
 }
 
 void FullyConnectedFilter::apply_backward(const BackwardArgs& args) {

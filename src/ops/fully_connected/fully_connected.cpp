@@ -145,7 +145,6 @@ void FullyConnectedOp::product(const GemmOp& op, size_t samples, const float* x,
 
 void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t random_stream) {
   const size_t batch = in.size;
-  if (batch == 1 && small_) return small_.forward(in.at<float>(0), out.at<float>(0));
   const size_t x_step = in_direct_ ? in.step : problem_.in_size;
   const size_t y_step = out_direct_ ? out.step : problem_.out_size;
   const size_t chunk = in_direct_ && out_direct_ ? batch : std::min(batch, kChunk);

@@ -50,6 +50,12 @@ class FullyConnectedOp {
 
   // Samples as FullyConnectedProblem describes them.
   void forward(const Batch& in, const Batch& out, uint64_t random_stream);
+  // One sample of a small layer. False, and nothing done, for all others.
+  bool forward_small(const Batch& in, const Batch& out) const {
+    if (in.size != 1 || !small_) return false;
+    small_.forward(in.at<float>(0), out.at<float>(0));
+    return true;
+  }
 
   // Tensors of a backward call; those that are not wanted are empty.
   struct Gradients {
