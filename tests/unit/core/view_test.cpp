@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/batch.h"
 #include "support/sanitizers.h"
 #include "support/workload.h"
 
@@ -136,6 +137,19 @@ TEST(Batched, Interleaved) {
   }
   EXPECT_EQ(enumerate(result), right);
   EXPECT_EQ(result.span, 72u);
+}
+
+TEST(Batch, PartBeginsWithItsFirstSample) {
+  alignas(8) char data[256] = {};
+  View sample = make_view({3, 2}, {1, 4});
+  for (BNNSDataType type : {BNNSDataTypeInt8, BNNSDataTypeBFloat16, BNNSDataTypeFloat32}) {
+    sample.type = type;
+    const Batch batch = make_batch(sample, data, 5, 9), part = batch.part(2, 3);
+    EXPECT_EQ(part.at<char>(0) - data, static_cast<ptrdiff_t>(2 * 9 * type_bytes(type)));
+    EXPECT_EQ(part.sample, &sample);
+    EXPECT_EQ(part.size, 3u);
+    EXPECT_EQ(part.step, 9u);
+  }
 }
 
 TEST(Walker, VisitsEveryElementFromAnyStart) {
