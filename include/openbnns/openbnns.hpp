@@ -11,6 +11,7 @@
 #include "layers/activation.hpp"
 #include "layers/convolution.hpp"
 #include "layers/fully_connected.hpp"
+#include "layers/gram.hpp"
 #include "layers/loss.hpp"
 #include "layers/normalization.hpp"
 #include "layers/pooling.hpp"

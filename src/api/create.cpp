@@ -3,6 +3,7 @@
 #include "core/filter.h"
 #include "layers/activation.h"
 #include "layers/fully_connected.h"
+#include "layers/gram.h"
 
 using namespace bnns::impl;
 
@@ -19,6 +20,12 @@ BNNSFilter BNNSFilterCreateLayerFullyConnected(
     const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerFullyConnected",
                           [&] { return make_fully_connected_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params,
+                                     const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerGram",
+                          [&] { return make_gram_filter(layer_params, filter_params); });
 }
 
 void BNNSFilterDestroy(BNNSFilter filter) {

@@ -60,7 +60,7 @@ extern "C" int BNNSArithmeticFilterApplyBackwardBatch(BNNSFilter, size_t, size_t
   return boundary::not_implemented("BNNSArithmeticFilterApplyBackwardBatch", -1);
 }
 
-// ---- Matrix multiply, tensor contraction, Gram ----
+// ---- Matrix multiply, tensor contraction ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(
     const BNNSLayerParametersBroadcastMatMul*, const BNNSFilterParameters*) {
@@ -70,11 +70,6 @@ extern "C" BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(
 extern "C" BNNSFilter BNNSFilterCreateLayerTensorContraction(
     const BNNSLayerParametersTensorContraction*, const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSFilterCreateLayerTensorContraction", nullptr);
-}
-
-extern "C" BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram*,
-                                                const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerGram", nullptr);
 }
 
 extern "C" int BNNSFilterApplyTwoInput(BNNSFilter, const void*, const void*, void*) {
