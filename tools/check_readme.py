@@ -2,8 +2,11 @@
 """Checks that the code in the documents is code that is compiled and run.
 
 A line "<!-- snippet: examples/xor.cpp -->" in front of a code block says that the block equals the
-part of that file between its two [snippet] marks, less the common indentation. In README.md every
-block of C or C++ must carry such a line. With --write the blocks are brought up to date instead.
+part of that file between its two [snippet] marks, less the common indentation. With
+"<!-- snippet: src/layers/gram.cpp: BNNSFilter make_gram_filter -->" the part begins with the only
+line that begins with the text behind the path, and ends with the brace that closes it. In README.md
+every block of C or C++ must carry such a line, and every such line must be followed by a block.
+With --write the blocks are brought up to date instead.
 """
 
 import os
@@ -14,18 +17,35 @@ import textwrap
 from tree import ROOT, Findings, read_lines, tree_files
 
 MARK = "[snippet]"
-SNIPPET = re.compile(r"<!-- snippet: (\S+) -->$")
+SNIPPET = re.compile(r"<!-- snippet: ([^\s:]+)(?:: (.+))? -->$")
 FENCE = re.compile(r"```(\w*)$")
 CODE = ("c", "cpp", "c++")
 
 
-def part_of(example):
+def marked_lines(lines):
     """The lines between the marks, or None if there are not exactly two marks."""
-    lines = read_lines(example)
     marks = [i for i, line in enumerate(lines) if MARK in line]
-    if len(marks) != 2:
+    return lines[marks[0] + 1:marks[1]] if len(marks) == 2 else None
+
+
+def named_lines(lines, beginning):
+    """From the only line that begins with this text to the brace that closes it, or None."""
+    starts = [i for i, line in enumerate(lines) if line.lstrip().startswith(beginning)]
+    if len(starts) != 1:
         return None
-    return textwrap.dedent("\n".join(lines[marks[0] + 1:marks[1]])).split("\n")
+    first = starts[0]
+    closing = lines[first][:len(lines[first]) - len(lines[first].lstrip())] + "}"
+    end = next((i for i in range(first + 1, len(lines)) if lines[i].startswith(closing)), None)
+    return None if end is None else lines[first:end + 1]
+
+
+def part_of(path, beginning):
+    """The lines that a block must have, or None if the file or the part is not there."""
+    if not os.path.isfile(os.path.join(ROOT, path)):
+        return None
+    lines = read_lines(path)
+    part = named_lines(lines, beginning) if beginning else marked_lines(lines)
+    return None if part is None else textwrap.dedent("\n".join(part)).split("\n")
 
 
 def blocks_of(lines):
@@ -48,10 +68,11 @@ def check_block(path, lines, block, findings):
         if path == "README.md" and language in CODE:
             findings.add(path, first, "a block of code without a line <!-- snippet: FILE -->")
         return None
-    example = named.group(1)
-    part = part_of(example) if os.path.isfile(os.path.join(ROOT, example)) else None
+    example, beginning = named.groups()
+    part = part_of(example, beginning)
     if part is None:
-        findings.add(path, first - 1, f"{example} is not a file with two {MARK} marks")
+        what = f'one line that begins with "{beginning}"' if beginning else f"two {MARK} marks"
+        findings.add(path, first - 1, f"{example} is not a file with {what}")
         return None
     found = lines[first:end]
     if found != part:
@@ -71,7 +92,12 @@ def main():
         if not path.endswith(".md"):
             continue
         lines, before = read_lines(path), findings.count
-        for block in reversed(list(blocks_of(lines))):
+        blocks = list(blocks_of(lines))
+        starts = {block[0] for block in blocks}
+        for i, line in enumerate(lines):
+            if SNIPPET.match(line) and i + 2 not in starts:
+                findings.add(path, i + 1, "no block of code follows")
+        for block in reversed(blocks):
             part = check_block(path, lines, block, findings)
             if part is not None:
                 lines[block[0]:block[1]] = part
