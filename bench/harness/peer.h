@@ -13,6 +13,7 @@ namespace bench {
 struct Activation;
 struct Convolution;
 struct FullyConnected;
+struct Gram;
 struct Loss;
 struct Normalization;
 struct Optimizer;
@@ -25,6 +26,7 @@ class Peer {
   virtual void activation(const Activation&, Rows&) {}
   virtual void convolution(const Convolution&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
+  virtual void gram(const Gram&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "workloads/convolution.h"
+#include "workloads/gram.h"
 #include "workloads/pooling.h"
 #include "workloads/normalization.h"
 #include "workloads/workloads.h"
@@ -82,6 +83,7 @@ class Ours final : public Peer {
     add_our_convolution(p, int(threads_), rows);
   }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
+  void gram(const Gram& p, Rows& rows) override { add_our_gram(p, int(threads_), rows); }
   void loss(const Loss& p, Rows& rows) override;
   void optimizer(const Optimizer& p, Rows& rows) override;
   void normalization(const Normalization& p, Rows& rows) override {

@@ -9,6 +9,7 @@
 
 #include "workloads/convolution.h"
 #include "workloads/gemm.h"
+#include "workloads/gram.h"
 #include "workloads/pooling.h"
 #include "workloads/normalization.h"
 #include "harness/random.h"
@@ -44,15 +45,25 @@ constexpr Formula kFormulas[] = {
      [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }},
 };
 
-// result[r][c] = start[c] + sum over k of a(r, k) b(k, c).
-struct Product {
-  size_t rows, columns, terms;
-  const float* a;
-  size_t a_row, a_term;  // strides of a
-  const float* b;
-  size_t b_term, b_column;
-  const float* start = nullptr;
-};
+Workload activation(std::string family, Function f, size_t n, std::string size,
+                    std::vector<std::string> ops) {
+  return {.family = std::move(family),
+          .name = kFormulas[size_t(f)].name + (" " + size),
+          .ops = std::move(ops),
+          .make = [=] { return std::make_unique<Activation>(f, n); }};
+}
+
+Workload fully_connected(std::string family, size_t batch, size_t in, size_t out,
+                         std::vector<std::string> ops, Fused f = Fused::kNone) {
+  std::string name = "b";
+  name.append(std::to_string(batch)).append(" ").append(std::to_string(in));
+  name.append("->").append(std::to_string(out)).append(suffix(f));
+  return {.family = std::move(family), .name = std::move(name), .ops = std::move(ops), .make = [=] {
+            return std::make_unique<FullyConnected>(batch, in, out, f);
+          }};
+}
+
+}  // namespace
 
 Expected expected_product(const std::string& tensor, const Product& p) {
   Expected e{.tensor = tensor,
@@ -84,26 +95,6 @@ Expected expected_product(const std::string& tensor, const Product& p) {
   for (double& bound : e.bound) bound *= factor;
   return e;
 }
-
-Workload activation(std::string family, Function f, size_t n, std::string size,
-                    std::vector<std::string> ops) {
-  return {.family = std::move(family),
-          .name = kFormulas[size_t(f)].name + (" " + size),
-          .ops = std::move(ops),
-          .make = [=] { return std::make_unique<Activation>(f, n); }};
-}
-
-Workload fully_connected(std::string family, size_t batch, size_t in, size_t out,
-                         std::vector<std::string> ops, Fused f = Fused::kNone) {
-  std::string name = "b";
-  name.append(std::to_string(batch)).append(" ").append(std::to_string(in));
-  name.append("->").append(std::to_string(out)).append(suffix(f));
-  return {.family = std::move(family), .name = std::move(name), .ops = std::move(ops), .make = [=] {
-            return std::make_unique<FullyConnected>(batch, in, out, f);
-          }};
-}
-
-}  // namespace
 
 std::string suffix(Fused f) {
   constexpr const char* kNames[] = {"", " relu", " tanh"};
@@ -256,6 +247,7 @@ std::vector<Workload> workloads(bool quick) {
     if (!quick) list.push_back(fully_connected("fc", 256, 1024, 1024, {"fwd", "bwd"}, f));
   }
   append_gemm(list, quick);
+  append_gram(list, quick);
 
   for (Function f :
        {Function::kRelu, Function::kSigmoid, Function::kTanh, Function::kGelu, Function::kSilu}) {

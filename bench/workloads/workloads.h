@@ -21,6 +21,18 @@ struct Problem {
   virtual Row row(const std::string& op) const = 0;  // costs and expected values of one operation
 };
 
+// result[r][c] = start[c] + sum over k of a(r, k) b(k, c).
+struct Product {
+  size_t rows, columns, terms;
+  const float* a;
+  size_t a_row, a_term;  // strides of a
+  const float* b;
+  size_t b_term, b_column;
+  const float* start = nullptr;
+};
+
+Expected expected_product(const std::string& tensor, const Product& p);
+
 enum class Function {
   kRelu,
   kSigmoid,

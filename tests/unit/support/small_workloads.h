@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "support/gram_workload.h"
 #include "support/image_workload.h"
 #include "support/loss_workload.h"
 #include "support/unary_workload.h"
@@ -18,6 +19,7 @@ inline Workloads small_workloads() {
   add_pooling_workloads(all);
   add_normalization_workloads(all);
   add_loss_workloads(all);
+  add_gram_workloads(all);
   return all;
 }
 
