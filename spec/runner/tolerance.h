@@ -32,7 +32,7 @@ struct Bounded {
   double error = 0;
 
   Bounded() = default;
-  // A constant that is no float is rounded once by everyone.
+  // A constant that no float represents is rounded once by every implementation.
   Bounded(double v) : value(v), error(std::isfinite(v) ? std::abs(v - static_cast<float>(v)) : 0) {}
   Bounded(double v, double e) : value(v), error(std::isfinite(e) ? e : 0) {}
 
@@ -99,13 +99,21 @@ inline double value_of(Bounded v) {
 }
 
 // NaN wins, so that a formula written with max() passes NaN on.
-template <class T>
-T maximum(T a, T b) {
-  return std::isnan(value_of(a)) || a >= b ? a : b;
+inline double maximum(double a, double b) {
+  return std::isnan(a) || a >= b ? a : b;
 }
-template <class T>
-T minimum(T a, T b) {
-  return std::isnan(value_of(a)) || a <= b ? a : b;
+inline double minimum(double a, double b) {
+  return std::isnan(a) || a <= b ? a : b;
+}
+// Where the bounds overlap, the other operand may be the result: it counts as far as its bound
+// reaches beyond the chosen value.
+inline Bounded maximum(Bounded a, Bounded b) {
+  const bool first = std::isnan(a.value) || a >= b;
+  const Bounded top = first ? a : b, other = first ? b : a;
+  return {top.value, std::max(top.error, other.value + other.error - top.value)};
+}
+inline Bounded minimum(Bounded a, Bounded b) {
+  return -maximum(-a, -b);
 }
 
 // A sum in any order. add(a, b) adds the product a*b.
@@ -149,7 +157,7 @@ class Sum<Bounded> {
   bool products_ = false;
 };
 
-// A jump at `at`: where the bound on x does not tell the side, the result may be either.
+// A jump at `at`. Where the bound on x leaves the side open, both results are allowed.
 inline double step(double x, double at, double below, double above) {
   return x < at ? below : above;
 }
