@@ -19,7 +19,8 @@ SOURCE = (".c", ".cpp", ".h", ".hpp")
 INTERNAL = ("core", "simd", "math", "ops", "layers", "api")
 
 # What a folder may include. std: C++ standard headers; system: C and POSIX headers; public: ours
-# in include/; hwy: Highway; own: of the same row of this table; other: somebody else's library.
+# in include/; hwy: Highway; own: of the same row of this table; other: somebody else's library; a
+# name of a top folder, such as spec: its files.
 ALLOWED = {
     "include/openbnns": {"own", "std", "system"},
     "include/compat": {"own", "public", "std", "system", "other"},
@@ -31,7 +32,7 @@ ALLOWED = {
     "src/api": {"api", "layers", "core", "public", "std"},
     "spec": {"own", "public", "std", "system"},
     "examples": {"own", "public", "std", "system"},
-    "bench": {"own", "public", "std", "system", "hwy", "other"},
+    "bench": {"own", "spec", "public", "std", "system", "hwy", "other"},
     "tests/install": {"own", "public", "std", "system", "other"},
     "tests/abi": {"own", "public", "std", "system"},
     "tests/fuzz": {"own", "public", "std", "system", "other"},
@@ -51,7 +52,7 @@ def folder_of(path):
 def resolve(path, name):
     """The file in the tree that an include names, or None."""
     own = folder_of(path) or os.path.dirname(path)
-    for base in (os.path.dirname(path), own, "src", "include", "include/compat"):
+    for base in (os.path.dirname(path), own, "src", "include", "include/compat", ""):
         candidate = os.path.normpath(os.path.join(base, name))
         if os.path.isfile(os.path.join(ROOT, candidate)):
             return candidate
@@ -66,7 +67,7 @@ def kind_of(path, name):
             return parts[1]
         if folder_of(found) == folder_of(path):
             return "own"
-        return "public" if parts[0] == "include" else "another folder's"
+        return "public" if parts[0] == "include" else parts[0]
     first = name.split("/")[0]
     if first in INTERNAL:
         return first

@@ -1,7 +1,7 @@
-// What libtorch gets out of matrix products is decided by the OpenBLAS it finds. Two things go
-// wrong as distributions install it: a release that does not know the CPU's model number falls back
-// to SSE kernels, and the build with its own threads fights with the OpenMP threads of libtorch and
-// oneDNN. Both are mended here. OpenBLAS is only asked if it is loaded.
+// libtorch's matrix products are as fast as the OpenBLAS that it finds. As distributions install
+// it, a release that does not know the CPU's model number falls back to SSE kernels, and the build
+// with threads of its own competes with the OpenMP threads of libtorch and oneDNN for the cores.
+// Both are corrected here. OpenBLAS is queried only if it is loaded.
 #include "harness/environment.h"
 
 #include <dlfcn.h>
@@ -81,7 +81,7 @@ void prepare_environment(char** argv, int threads) {
     if (const char* old = std::getenv("LD_LIBRARY_PATH")) path.append(":").append(old);
     setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   }
-  execv("/proc/self/exe", argv);  // comes back only if it fails: then the defaults are measured
+  execv("/proc/self/exe", argv);  // returns only on failure; then the defaults are measured
 }
 
 std::vector<std::string> environment_settings() {

@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kTries = 6;               // for one sample
 constexpr int kExtraTriesPerRep = 2;    // on average: a busy machine must not stretch a run forever
-constexpr double kWaitingShare = 0.02;  // of a sample, over all threads, that is still undisturbed
-constexpr double kSlowCall = 0.1;  // seconds; above it three samples are enough, none is repeated
+constexpr double kWaitingShare = 0.02;  // waiting time that still counts as undisturbed, as a share
+constexpr double kSlowCall = 0.1;       // seconds; slower calls get three samples and no repetition
 
 struct Sampled {
   Entry* entry;
@@ -50,14 +50,14 @@ void wait_until_idle() {
 
 struct Interference {
   long preemptions = 0;
-  double waited = 0;  // seconds all threads together stood ready without a core
+  double waited = 0;  // seconds that all threads together waited for a core
 };
 
 Interference interference() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   Interference sum{.preemptions = usage.ru_nivcsw};
-  std::error_code missing;  // a kernel without these statistics: preemptions must do
+  std::error_code missing;  // without these statistics only preemptions count
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", missing)) {
     std::ifstream file(task.path() / "schedstat");
     double running = 0, waiting = 0;
@@ -90,7 +90,7 @@ void take_sample(Sampled& s, const Options& options) {
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
     if (options.threads > 1) wait_until_idle();
-    s.entry->run(std::max(2L, s.calls / 4));  // its caches and its threads, not the last one's
+    s.entry->run(std::max(2L, s.calls / 4));  // warms its own caches and threads
     const Interference before = interference();
     const double each = seconds_per_call(*s.entry, s.calls);
     const Interference after = interference();
@@ -112,8 +112,8 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[low] + (at - double(low)) * (sorted[high] - sorted[low]);
 }
 
-// Round by round: what slows a machine down for a second slows both alike, but medians of two
-// entries may come from different seconds.
+// The median of the ratios of each round: a slow second of the machine slows both entries of the
+// round, but the medians of two entries may come from different seconds.
 double ratio_to(const std::vector<Sampled>& all, const std::string& who, const Sampled& s) {
   const auto other =
       std::find_if(all.begin(), all.end(), [&](const Sampled& o) { return o.entry->who == who; });
@@ -140,17 +140,17 @@ Timing summarize(const std::vector<Sampled>& all, Sampled s, double limit) {
   return t;
 }
 
-// "" if the tensor is right, else what is wrong with it.
+// Returns "" if the tensor is right, else a description of the first wrong element.
 std::string difference(const Expected& expected, const std::vector<Result>& results) {
   for (const Result& r : results) {
     if (r.tensor != expected.tensor) continue;
-    if (r.value.size() != expected.value.size()) return expected.tensor + " has a wrong size";
-    for (size_t i = 0; i < r.value.size(); ++i) {
-      const double error = std::abs(double(r.value[i]) - expected.value[i]);
-      if (error <= expected.bound[i]) continue;  // false for a NaN, too
+    if (r.value.size() != expected.size) return expected.tensor + " has a wrong size";
+    for (size_t i = 0; i < expected.value.size(); ++i) {
+      const double found = double(r.value[expected.at[i]]);
+      if (std::abs(found - expected.value[i]) <= expected.bound[i]) continue;  // false for NaN
       char text[200];
       std::snprintf(text, sizeof text, "%s[%zu] is %.9g, expected %.9g, bound %.2g",
-                    expected.tensor.c_str(), i, double(r.value[i]), expected.value[i],
+                    expected.tensor.c_str(), expected.at[i], found, expected.value[i],
                     expected.bound[i]);
       return text;
     }

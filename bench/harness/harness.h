@@ -26,7 +26,7 @@ struct Options {
   bool check_only = false;
 };
 
-// Floats on a cache line: one alignment for everybody's inputs and our outputs.
+// Floats aligned to a cache line: the inputs of all peers and our outputs.
 class Buffer {
  public:
   explicit Buffer(size_t n) : size_(n), data_(allocate(n)) {
@@ -49,9 +49,11 @@ class Buffer {
   std::unique_ptr<float, Free> data_;
 };
 
-// The right values of one output tensor, row-major, with the error each may have.
+// The right values of one output tensor, or of a part of it, with the error each may have.
 struct Expected {
   std::string tensor;
+  size_t size;             // elements of the whole tensor
+  std::vector<size_t> at;  // position of each value in it
   std::vector<double> value;
   std::vector<double> bound;
 };
@@ -63,12 +65,12 @@ struct Result {
 
 struct Entry {
   std::string who;                               // "ours" is the one the ratios refer to
-  std::function<void(long)> run;                 // so many complete calls in a row
+  std::function<void(long)> run;                 // makes that many complete calls
   std::function<std::vector<Result>()> results;  // what one call computes
   std::string note;                              // e.g. the kernel a peer says it uses
 };
 
-// The loop is inside, so that an indirect call is not part of what is timed.
+// The loop is inside the function object, so that the indirect call is timed only once.
 template <class F>
 std::function<void(long)> repeated(F f) {
   return [f = std::move(f)](long n) mutable {
@@ -79,13 +81,13 @@ std::function<void(long)> repeated(F f) {
 struct Row {
   std::string family, workload, op;
   double flops = 0;
-  double read_bytes = 0, write_bytes = 0;  // what must move at least
+  double read_bytes = 0, write_bytes = 0;  // least traffic of a call
   double working_set = 0;                  // bytes of all tensors touched
   std::vector<Expected> expected;
   std::vector<Entry> entries = {};
 };
 
-// The rows of one workload. An operation nobody asked for is not in it: adding to it does nothing.
+// The rows of one workload that were asked for. Adding an entry for another operation does nothing.
 class Rows {
  public:
   std::vector<Row> list;
@@ -102,7 +104,7 @@ struct Timing {
   double spread = 0;                             // half the interquartile range, seconds
   double roofline = 0;                           // limit / median
   double ratio = 0;                              // to "ours", median over the rounds; 0: no "ours"
-  int samples = 0, disturbed = 0;                // disturbed: in every try
+  int samples = 0, disturbed = 0;                // disturbed: in all its tries
 };
 
 struct Measured {
@@ -116,7 +118,8 @@ struct Measured {
 
 class Bandwidth;
 
-// Removes the entries that fail or compute something else, says so on stderr, returns how many.
+// Removes the entries that fail or have wrong results, reports them on stderr, returns their
+// number.
 int drop_wrong_entries(Row& row);
 
 Measured measure(Row& row, const Options& options, const Bandwidth& bandwidth);

@@ -12,12 +12,12 @@ namespace bench {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 12 independent chains: more than latency (4 to 5 cycles) times the FMAs a cycle (2) of today's
-// CPUs, and few enough to stay in 16 registers. Returns the floating-point operations done.
+// 12 independent chains: more than latency (4 to 5 cycles) times FMAs per cycle (2) of current
+// CPUs, and few enough for 16 registers. Returns the floating-point operations done.
 double fma_chains(long steps, float* sink) {
   const hn::ScalableTag<float> d;
   const auto a = hn::Set(d, 1e-9f), b = hn::Set(d, 0.9f);
-  // Different starts: the compiler would merge equal chains.
+  // The chains start with different values: the compiler would merge equal ones.
   auto c0 = hn::Set(d, 0.0f), c1 = hn::Set(d, 0.1f), c2 = hn::Set(d, 0.2f);
   auto c3 = hn::Set(d, 0.3f), c4 = hn::Set(d, 0.4f), c5 = hn::Set(d, 0.5f);
   auto c6 = hn::Set(d, 0.6f), c7 = hn::Set(d, 0.7f), c8 = hn::Set(d, 0.8f);
@@ -42,7 +42,7 @@ double fma_chains(long steps, float* sink) {
   return 2.0 * 12 * double(hn::Lanes(d)) * double(steps);
 }
 
-// Eight sums, so that loads and not additions are the limit.
+// Eight accumulators, so that the loads are the bottleneck and not the latency of the additions.
 float read_all(const float* a, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
@@ -97,8 +97,8 @@ HWY_EXPORT(read_all);
 HWY_EXPORT(triad);
 HWY_EXPORT(lanes_bits);
 
-// Runs f on `threads` pinned threads at once and adds up what they return. f gets a function that
-// returns when all threads have called it.
+// Runs f on `threads` pinned threads at once and returns the sum of their results. f is given a
+// barrier: a function that returns when all threads have called it.
 template <class F>
 double sum_over_threads(int threads, F f) {
   cpu_set_t allowed;
@@ -186,7 +186,7 @@ int vector_bits() {
 double fma_gflops(int threads, double seconds) {
   return sum_over_threads(threads, [=](auto ready) {
     float sink = 0;
-    HWY_DYNAMIC_DISPATCH(fma_chains)(5000, &sink);  // wakes wide units that were switched off
+    HWY_DYNAMIC_DISPATCH(fma_chains)(5000, &sink);  // powers up the wide vector units
     ready();
     const double start = now();
     double elapsed = 0, flops = 0;

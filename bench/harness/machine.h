@@ -16,14 +16,14 @@ int vector_bits();
 double fma_gflops(int threads, double seconds);
 
 // GB/s by the total size of all arrays, measured once. "read" only loads; "triad" is c = a + s * b
-// and counts the bytes named, not what a cache fetches before it is written.
+// and counts these three arrays, not the lines of c that a cache fetches before a write.
 class Bandwidth {
  public:
   struct Point {
     double bytes, read, triad;
   };
   explicit Bandwidth(int threads);
-  // `write_share` is the part of the traffic that is written: mostly reading counts as "read".
+  // `write_share` is the written part of the traffic; a small one selects "read", else "triad".
   double at(double bytes, double write_share) const;
   const std::vector<Point>& points() const { return points_; }
 

@@ -1,6 +1,6 @@
-// Ratios are peer / ours: above 1 ours is faster. The best peer is the entry that is not ours with
-// the smallest ratio, with whatever it is allowed to do; "ours-..." entries are other ways of
-// calling us.
+// Ratios are peer / ours: above 1 ours is faster. The best peer is the entry of another library
+// with the smallest ratio, whatever way it is called; "ours-..." entries are further ways of
+// calling OpenBNNS.
 #include "harness/report.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ const Timing* ours(const Measured& row) {
   return nullptr;
 }
 
-// Without ours there is no ratio.
+// A row without "ours" has no ratio.
 double slowness(const Timing& t) {
   return t.ratio != 0 ? t.ratio : t.median;
 }

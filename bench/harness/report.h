@@ -1,4 +1,4 @@
-// The table people read, the same as Markdown, and the JSON file that compare.py reads.
+// The printed table, the same table as Markdown, and the JSON file that compare.py reads.
 #pragma once
 
 #include <string>

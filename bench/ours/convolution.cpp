@@ -1,11 +1,12 @@
 // Convolution through the C functions: weights copied by the filter ("ours", forward only) or read
-// at every call ("ours-client"; all that has a backward pass).
+// at every call ("ours-client", and every operation with a backward pass).
 #include <openbnns/bnns.h>
 #include <openbnns/openbnns.h>
 
 #include <stdexcept>
 
 #include "workloads/convolution.h"
+#include "workloads/reference.h"
 
 namespace bench {
 namespace {
@@ -51,8 +52,7 @@ class Layer {
     layer.x_stride = layer.y_stride = s.stride;
     layer.x_padding = layer.y_padding = s.pad;
     layer.groups = s.groups;
-    if (s.fused == Fused::kRelu) layer.activation.function = BNNSActivationFunctionRectifiedLinear;
-    if (s.fused == Fused::kTanh) layer.activation.function = BNNSActivationFunctionTanh;
+    layer.activation = activation_of(s.fused);
     const BNNSFilterParameters settings{.flags = flags,
                                         .n_threads = size_t(threads),
                                         .alloc_memory = nullptr,

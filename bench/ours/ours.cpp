@@ -10,8 +10,9 @@
 
 #include "workloads/convolution.h"
 #include "workloads/gram.h"
-#include "workloads/pooling.h"
 #include "workloads/normalization.h"
+#include "workloads/pooling.h"
+#include "workloads/reference.h"
 #include "workloads/workloads.h"
 
 namespace bench {
@@ -39,10 +40,6 @@ BNNSNDArrayDescriptor matrix(size_t rows, size_t columns, float* data) {
           .data = data,
           .data_type = BNNSDataTypeFloat32};
 }
-
-constexpr BNNSActivationFunction kFunctions[] = {  // in the order of Function
-    BNNSActivationFunctionRectifiedLinear, BNNSActivationFunctionSigmoid,
-    BNNSActivationFunctionTanh, BNNSActivationFunctionGELU, BNNSActivationFunctionSiLU};
 
 struct NamedBuffer {
   const char* tensor;
@@ -103,7 +100,7 @@ void Ours::activation(const Activation& p, Rows& rows) {
   const BNNSLayerParametersActivation layer{
       .i_desc = vector(p.n, nullptr),
       .o_desc = vector(p.n, nullptr),
-      .activation = {.function = kFunctions[size_t(p.function)]},
+      .activation = activation_of(p.function),
   };
   const BNNSFilterParameters settings = parameters(0);
   const Filter filter = own(BNNSFilterCreateLayerActivation(&layer, &settings));
@@ -125,17 +122,13 @@ void Ours::activation(const Activation& p, Rows& rows) {
       }));
 }
 
-constexpr BNNSActivationFunction kFused[] = {  // in the order of Fused
-    BNNSActivationFunctionIdentity, BNNSActivationFunctionRectifiedLinear,
-    BNNSActivationFunctionTanh};
-
 void Ours::fully_connected(const FullyConnected& p, Rows& rows) {
   const BNNSLayerParametersFullyConnected layer{
       .i_desc = vector(p.inputs, nullptr),
       .w_desc = matrix(p.outputs, p.inputs, p.weights.data()),
       .o_desc = vector(p.outputs, nullptr),
       .bias = vector(p.outputs, p.bias.data()),
-      .activation = {.function = kFused[size_t(p.fused)]},
+      .activation = activation_of(p.fused),
   };
   const BNNSFilterParameters copying = parameters(0), borrowing = parameters(BNNSFlagsUseClientPtr);
   const Filter copied = own(BNNSFilterCreateLayerFullyConnected(&layer, &copying));
@@ -147,7 +140,7 @@ void Ours::fully_connected(const FullyConnected& p, Rows& rows) {
   const auto forward = [=](const Filter& filter) {
     require_success(BNNSFilterApplyBatch(filter.get(), batch, in, ni, y->data(), no));
   };
-  // Made once and kept, as a training loop does.
+  // The descriptors are made once and reused, as in a training loop.
   struct Deltas {
     BNNSNDArrayDescriptor in, weights, bias, out;
   };
@@ -231,7 +224,7 @@ class Training {
       return call(BNNSOptimizerFunctionSGDMomentum, &fields);
     }
     const bool decays = algorithm_ == Algorithm::kAdamW;
-    // Here epsilon is added to the uncorrected root; scaled, it means what it means to the others.
+    // BNNS adds epsilon to the root before its bias correction; the scale makes up for that.
     const double correction = std::sqrt(1 - std::pow(Optimizer::kBeta2, steps_));
     const BNNSOptimizerAdamFields fields{
         .learning_rate = float(Optimizer::kRate),

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "workloads/pooling.h"
+#include "workloads/reference.h"
 
 namespace bench {
 namespace {
@@ -34,8 +35,7 @@ class Layer {
     layer.k_width = layer.k_height = w.kernel;
     layer.x_stride = layer.y_stride = w.stride;
     layer.x_padding = layer.y_padding = w.pad;
-    if (w.fused == Fused::kRelu) layer.activation.function = BNNSActivationFunctionRectifiedLinear;
-    if (w.fused == Fused::kTanh) layer.activation.function = BNNSActivationFunctionTanh;
+    layer.activation = activation_of(w.fused);
     const BNNSFilterParameters settings{
         .flags = 0, .n_threads = size_t(threads), .alloc_memory = nullptr, .free_memory = nullptr};
     filter_ = BNNSFilterCreateLayerPooling(&layer, &settings);

@@ -1,117 +1,97 @@
-// Convolution: input data and right results, in double by plain loops over rows. A sum of k
-// products may be off by 4 sqrt(k) 2^-24 times the sum of the absolute products.
+// Convolution: input data and right results.
 #include "workloads/convolution.h"
 
-#include <algorithm>
-#include <cmath>
+#include <string>
 
 #include "harness/random.h"
+#include "spec/layers/convolution.h"
+#include "workloads/reference.h"
 
 namespace bench {
 namespace {
-
-double rounding(size_t terms) {
-  return 4 * std::sqrt(double(terms)) * 0x1p-24;
-}
-
-// A row of outputs meets a row of inputs through one weight: out x in [first, end) with in x =
-// x * stride + shift.
-struct Meeting {
-  size_t out_row, in_row, weight;  // offsets of the first element
-  size_t first, end;
-  ptrdiff_t shift;
-};
-
-template <class Body>
-void for_rows(const ConvolutionShape& s, const Body& body) {
-  const size_t o_side = s.out_side(), in_group = s.inputs / s.groups;
-  const size_t out_group = s.outputs / s.groups;
-  for (size_t n = 0; n < s.batch; ++n)
-    for (size_t o = 0; o < s.outputs; ++o)
-      for (size_t i = 0; i < in_group; ++i)
-        for (size_t Y = 0; Y < o_side; ++Y)
-          for (size_t ky = 0; ky < s.kernel; ++ky) {
-            const size_t y = Y * s.stride + ky - s.pad;  // before the image very large
-            if (y >= s.side) continue;
-            for (size_t kx = 0; kx < s.kernel; ++kx) {
-              const ptrdiff_t shift = ptrdiff_t(kx) - ptrdiff_t(s.pad);
-              size_t first = 0, end = o_side;
-              while (first < end && ptrdiff_t(first * s.stride) + shift < 0) ++first;
-              while (end > first && ptrdiff_t((end - 1) * s.stride) + shift >= ptrdiff_t(s.side))
-                --end;
-              const size_t channel = o / out_group * in_group + i;
-              body(Meeting{.out_row = ((n * s.outputs + o) * o_side + Y) * o_side,
-                           .in_row = ((n * s.inputs + channel) * s.side + y) * s.side,
-                           .weight = ((o * in_group + i) * s.kernel + ky) * s.kernel + kx,
-                           .first = first,
-                           .end = end,
-                           .shift = shift});
-            }
-          }
-}
-
-Expected zeros(const char* tensor, size_t n) {
-  return {.tensor = tensor, .value = std::vector<double>(n), .bound = std::vector<double>(n)};
-}
-
-void add(Expected& e, size_t at, double product) {
-  e.value[at] += product;
-  e.bound[at] += std::abs(product);
-}
-
-Expected scaled(Expected e, size_t terms) {
-  for (double& bound : e.bound) bound *= rounding(terms);
-  return e;
-}
 
 size_t terms(const ConvolutionShape& s) {
   return s.inputs / s.groups * s.kernel * s.kernel + 1;
 }
 
-Expected expected_out(const Convolution& p) {
+using Layer = spec::reference::Convolution;
+
+// Grouped layers are small enough to be computed as a whole.
+Part part_of(const ConvolutionShape& s, Part (SumLayer::*choose)() const) {
+  if (s.groups > 1)
+    return {.samples = all_of(s.batch), .inputs = all_of(s.inputs), .outputs = all_of(s.outputs)};
+  const SumLayer layer{.batch = s.batch,
+                       .inputs = s.inputs,
+                       .outputs = s.outputs,
+                       .products = s.kernel * s.kernel * s.out_side() * s.out_side()};
+  return (layer.*choose)();
+}
+
+// A part of the layer, with the positions of its elements in the tensors of the whole.
+struct PartialConvolution {
+  PartialConvolution(const Convolution& p, const Part& part);
+
+  Layer layer;
+  Indices in, out, weights;
+  Tensors values;
+};
+
+PartialConvolution::PartialConvolution(const Convolution& p, const Part& part)
+    : layer{.size = {}, .activation = activation_of(p.shape.fused)} {
   const ConvolutionShape& s = p.shape;
-  Expected e = zeros("out", s.out_size());
-  const size_t plane = s.out_side() * s.out_side();
-  for (size_t k = 0; k < e.value.size(); ++k)
-    add(e, k, double(p.bias.data()[k / plane % s.outputs]));
-  for_rows(s, [&](const Meeting& m) {
-    const double w = double(p.weights.data()[m.weight]);
-    const float* in = p.in.data() + ptrdiff_t(m.in_row) + m.shift;
-    for (size_t x = m.first; x < m.end; ++x) add(e, m.out_row + x, w * double(in[x * s.stride]));
-  });
-  return activated(scaled(std::move(e), terms(s)), s.fused);
+  const size_t in_group = s.inputs / s.groups;
+  const spec::ConvolutionAxisSize axis{.large = s.side,
+                                       .small = s.out_side(),
+                                       .kernel = s.kernel,
+                                       .stride = s.stride,
+                                       .before = s.pad,
+                                       .after = s.pad};
+  layer.size = {.in_channels = part.inputs.size(),
+                .out_channels = part.outputs.size(),
+                .groups = s.groups,
+                .batch = part.samples.size(),
+                .x = axis,
+                .y = axis};
+  const Axis cells{s.side * s.side, all_of(s.side * s.side)};
+  const Axis pixels{s.out_side() * s.out_side(), all_of(s.out_side() * s.out_side())};
+  const Axis taps{s.kernel * s.kernel, all_of(s.kernel * s.kernel)};
+  const Axis group_inputs{in_group, s.groups > 1 ? all_of(in_group) : part.inputs};
+  in = positions({{s.batch, part.samples}, {s.inputs, part.inputs}, cells});
+  out = positions({{s.batch, part.samples}, {s.outputs, part.outputs}, pixels});
+  weights = positions({{s.outputs, part.outputs}, group_inputs, taps});
+
+  const spec::Shape in_shape = spec::image(s.side, s.side, part.inputs.size());
+  const spec::Shape out_shape = spec::image(s.out_side(), s.out_side(), part.outputs.size());
+  const Tensor x = gather(in_shape, p.in, in), dy = gather(out_shape, p.out_delta, out);
+  const Tensor w =
+      gather(spec::convolution_weights_shape(layer.size, BNNSDataLayoutConvolutionWeightsOIHW),
+             p.weights, weights);
+  const Tensor b = gather(spec::vector_of(part.outputs.size()), p.bias, part.outputs);
+  const Tensor y = s.fused == Fused::kNone ? Tensor(out_shape, part.samples.size())
+                                           : gather(out_shape, p.out, out);
+  values = {.batch = part.samples.size(), .value = {x, y, w, b}, .delta = {x, dy, w, b}};
+}
+
+Expected expected_out(const Convolution& p) {
+  PartialConvolution c(p, part_of(p.shape, &SumLayer::part_for_out));
+  c.layer.forward(c.values);
+  return expect("out", c.values.value[Layer::kOut], p.shape.out_size(), c.out,
+                approximation_of(p.shape.fused));
 }
 
 Expected expected_in_delta(const Convolution& p) {
-  const ConvolutionShape& s = p.shape;
-  Expected e = zeros("in_delta", s.in_size());
-  for_rows(s, [&](const Meeting& m) {
-    const double w = double(p.weights.data()[m.weight]);
-    const float* g = p.g() + m.out_row;
-    for (size_t x = m.first; x < m.end; ++x)
-      add(e, size_t(ptrdiff_t(m.in_row + x * s.stride) + m.shift), w * double(g[x]));
-  });
-  return scaled(std::move(e), s.outputs / s.groups * s.kernel * s.kernel);
+  PartialConvolution c(p, part_of(p.shape, &SumLayer::part_for_in_delta));
+  c.layer.backward(c.values);
+  return expect("in_delta", c.values.delta[Layer::kIn], p.shape.in_size(), c.in);
 }
 
-Expected expected_weights_delta(const Convolution& p) {
-  const ConvolutionShape& s = p.shape;
-  Expected e = zeros("weights_delta", s.weights_size());
-  for_rows(s, [&](const Meeting& m) {
-    const float* g = p.g() + m.out_row;
-    const float* in = p.in.data() + ptrdiff_t(m.in_row) + m.shift;
-    for (size_t x = m.first; x < m.end; ++x)
-      add(e, m.weight, double(g[x]) * double(in[x * s.stride]));
-  });
-  return scaled(std::move(e), s.batch * s.out_side() * s.out_side());
-}
-
-Expected expected_bias_delta(const Convolution& p) {
-  const ConvolutionShape& s = p.shape;
-  Expected e = zeros("bias_delta", s.outputs);
-  const size_t plane = s.out_side() * s.out_side();
-  for (size_t k = 0; k < p.out_delta.size(); ++k) add(e, k / plane % s.outputs, double(p.g()[k]));
-  return scaled(std::move(e), s.batch * plane);
+void append_parameter_deltas(const Convolution& p, std::vector<Expected>& list) {
+  const Part part = part_of(p.shape, &SumLayer::part_for_weights_delta);
+  PartialConvolution c(p, part);
+  c.layer.backward(c.values);
+  list.push_back(
+      expect("weights_delta", c.values.delta[Layer::kWeights], p.shape.weights_size(), c.weights));
+  list.push_back(expect("bias_delta", c.values.delta[Layer::kBias], p.shape.outputs, part.outputs));
 }
 
 std::string name_of(const ConvolutionShape& s) {
@@ -137,14 +117,13 @@ Convolution::Convolution(const ConvolutionShape& s)
       weights(s.weights_size()),
       bias(s.outputs),
       out_delta(s.out_size()),
-      out(s.fused == Fused::kNone ? 0 : s.out_size()),
-      gradient(out.size()) {
+      out(s.fused == Fused::kNone ? 0 : s.out_size()) {
   Random random(s.batch + 100 * s.inputs + s.outputs);
   random.fill(in, -1, 1);
   random.fill(weights, -1, 1);
   random.fill(bias, -1, 1);
   random.fill(out_delta, -1, 1);
-  if (s.fused != Fused::kNone) fill_fused(s.fused, expected_out(*this), out_delta, out, gradient);
+  fill_output(s.fused, random, out);
 }
 
 Row Convolution::row(const std::string& op) const {
@@ -163,8 +142,7 @@ Row Convolution::row(const std::string& op) const {
   }
   if (backward || op == "bwd_weights") {
     row.flops += flops, row.read_bytes += x + y, row.write_bytes += w;
-    row.expected.push_back(expected_weights_delta(*this));
-    row.expected.push_back(expected_bias_delta(*this));
+    append_parameter_deltas(*this, row.expected);
   }
   if (both) row.working_set = 2 * (x + y + w);
   return row;

@@ -22,12 +22,8 @@ struct Convolution final : Problem {
   Row row(const std::string& op) const override;
 
   ConvolutionShape shape;
-  // What backward passes start from.
-  const float* g() const {
-    return shape.fused == Fused::kNone ? out_delta.data() : gradient.data();
-  }
   Buffer in, weights, bias, out_delta;
-  Buffer out, gradient;  // of a fused activation: the right output, and g
+  Buffer out;  // the output that backward passes of a fused activation are given; else empty
 };
 
 void append_convolution(std::vector<Workload>& list, bool quick);

@@ -1,10 +1,36 @@
+// The Gram layer: input data and right results.
 #include "workloads/gram.h"
 
-#include <iterator>
+#include <algorithm>
 
 #include "harness/random.h"
+#include "spec/layers/gram.h"
+#include "workloads/reference.h"
 
 namespace bench {
+namespace {
+
+// Products that the reference computes: about a second. Of more, some samples are checked.
+constexpr size_t kProducts = size_t{1} << 26;
+
+Expected expected_result(const Gram& p, bool forward) {
+  const size_t c = p.channels, each = c * c * p.pixels();
+  const Indices samples = some_of(p.batch, std::clamp<size_t>(kProducts / each, 1, p.batch));
+  const Indices x_at = positions({{p.batch, samples}, {c * p.pixels(), all_of(c * p.pixels())}});
+  const Indices g_at = positions({{p.batch, samples}, {c * c, all_of(c * c)}});
+  const Tensor x = gather(spec::image(p.side, p.side, c), p.in, x_at);
+  const Tensor g = gather({BNNSDataLayoutRowMajorMatrix, {c, c}}, p.out_delta, g_at);
+  Tensors values = {.batch = samples.size(), .value = {x, g}, .delta = {x, g}};
+  const spec::reference::Gram layer{.alpha = 1};
+  if (forward) {
+    layer.forward(values);
+    return expect("out", values.value[1], p.out_delta.size(), g_at);
+  }
+  layer.backward(values);
+  return expect("in_delta", values.delta[0], p.in.size(), x_at);
+}
+
+}  // namespace
 
 Gram::Gram(size_t batch_size, size_t channel_count, size_t in_side)
     : batch(batch_size),
@@ -19,31 +45,13 @@ Gram::Gram(size_t batch_size, size_t channel_count, size_t in_side)
 
 Row Gram::row(const std::string& op) const {
   const bool forward = op == "fwd";
-  const size_t c = channels, n = pixels();
   const double x = 4.0 * double(in.size()), g = 4.0 * double(out_delta.size());
   Row row{.op = op,
-          .flops = 2.0 * double(in.size() * c),
+          .flops = 2.0 * double(in.size() * channels),
           .read_bytes = forward ? x : x + g,
           .write_bytes = forward ? g : x,
           .working_set = forward ? x + g : 2 * x + g};
-  Expected all{.tensor = forward ? "out" : "in_delta", .value = {}, .bound = {}};
-  std::vector<float> s(c * c);
-  for (size_t b = 0; b < batch; ++b) {
-    const float *image = in.data() + b * c * n, *delta = out_delta.data() + b * c * c;
-    for (size_t i = 0; i < c * c; ++i) s[i] = delta[i] + delta[i % c * c + i / c];
-    const Expected one = expected_product(all.tensor, {.rows = c,
-                                                       .columns = forward ? c : n,
-                                                       .terms = forward ? n : c,
-                                                       .a = forward ? image : s.data(),
-                                                       .a_row = forward ? n : c,
-                                                       .a_term = 1,
-                                                       .b = image,
-                                                       .b_term = forward ? 1 : n,
-                                                       .b_column = forward ? n : 1});
-    std::copy(one.value.begin(), one.value.end(), std::back_inserter(all.value));
-    std::copy(one.bound.begin(), one.bound.end(), std::back_inserter(all.bound));
-  }
-  row.expected.push_back(std::move(all));
+  row.expected.push_back(expected_result(*this, forward));
   return row;
 }
 

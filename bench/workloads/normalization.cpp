@@ -1,118 +1,64 @@
-// Input data and right results of normalization, in double by plain loops. Results may be off by
-// 4e-6 times the size of what they are made of, and sums of k terms by 4 sqrt(k) 2^-24 times the
-// sum of the absolute terms. Where the value before the rectifier is too small for its sign to be
-// certain, either side is right.
+// Normalization: input data and right results.
 #include "workloads/normalization.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <string>
 
 #include "harness/random.h"
+#include "spec/layers/normalization.h"
+#include "workloads/reference.h"
 
 namespace bench {
 namespace {
 
-constexpr double kElementError = 4e-6;
+using Layer = spec::reference::Normalization;
 
-double rounding(size_t terms) {
-  return 4 * std::sqrt(double(terms)) * 0x1p-24;
+Layer layer_of(const Normalization& p, Fused f) {
+  return {.s = {.type = p.by_row() ? BNNSLayerNorm : BNNSBatchNorm,
+                .shape = p.by_row() ? spec::vector_of(p.channels)
+                                    : spec::image(p.side, p.side, p.channels),
+                .epsilon = Normalization::kEpsilon,
+                .activation = activation_of(f),
+                .parameter = spec::vector_of(p.channels)}};
 }
 
-// Positions of the values that are normalized together, set by set.
-struct Sets {
-  explicit Sets(const Normalization& p)
-      : count(p.by_row() ? p.batch : p.channels),
-        size(p.size() / count),
-        plane(p.plane()),
-        step(p.channels * p.plane()),
-        by_row(p.by_row()) {}
-  size_t at(size_t set, size_t i) const {
-    return by_row ? set * size + i : i / plane * step + set * plane + i % plane;
-  }
-  size_t parameter(size_t set, size_t i) const { return by_row ? i : set; }
-
-  size_t count, size, plane, step;
-  bool by_row;
-};
-
-struct Normalized {
-  std::vector<double> k, inverse;
-};
-
-Normalized normalize(const Normalization& p, const Sets& sets) {
-  Normalized n{.k = std::vector<double>(p.size()), .inverse = {}};
-  for (size_t s = 0; s < sets.count; ++s) {
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < sets.size; ++i) sum += double(p.in.data()[sets.at(s, i)]);
-    const double mean = sum / double(sets.size);
-    for (size_t i = 0; i < sets.size; ++i) {
-      const double apart = double(p.in.data()[sets.at(s, i)]) - mean;
-      squares += apart * apart;
-    }
-    const double variance = squares / double(sets.size);
-    n.inverse.push_back(1 / std::sqrt(variance + double(Normalization::kEpsilon)));
-    for (size_t i = 0; i < sets.size; ++i) {
-      const size_t at = sets.at(s, i);
-      n.k[at] = (double(p.in.data()[at]) - mean) * n.inverse.back();
-    }
-  }
-  return n;
-}
-
-Expected blank(const char* tensor, size_t n) {
-  return {.tensor = tensor, .value = std::vector<double>(n), .bound = std::vector<double>(n)};
+Tensors values_of(const Normalization& p, const Layer& layer) {
+  const Tensor x = gather(layer.s.shape, p.in), dy = gather(layer.s.shape, p.out_delta);
+  const Tensor beta = gather(layer.s.parameter, p.beta), gamma = gather(layer.s.parameter, p.gamma);
+  return {.batch = p.batch, .value = {x, dy, beta, gamma}, .delta = {x, dy, beta, gamma}};
 }
 
 Expected forward(const Normalization& p) {
-  const Sets sets(p);
-  const Normalized n = normalize(p, sets);
-  Expected out = blank("out", p.size());
-  for (size_t s = 0; s < sets.count; ++s) {
-    for (size_t i = 0; i < sets.size; ++i) {
-      const size_t at = sets.at(s, i), j = sets.parameter(s, i);
-      const double z = double(p.gamma.data()[j]) * n.k[at] + double(p.beta.data()[j]);
-      out.value[at] = p.by_row() ? z : std::max(z, 0.0);
-      out.bound[at] = (kElementError + rounding(sets.size)) * (2 + std::abs(n.k[at]));
-    }
+  const Layer layer = layer_of(p, p.fused());
+  Tensors values = values_of(p, layer);
+  layer.forward(values);
+  return expect("out", values.value[spec::reference::kNormOut]);
+}
+
+// Where rounding decides on which side of the kink a value lies, the gradient behind the activation
+// is anything between 0 and dy.
+void admit_both_sides(const Normalization& p, Tensors& values) {
+  using spec::reference::kNormOut;
+  Tensors before = values;
+  layer_of(p, Fused::kNone).forward(before);
+  for (size_t i = 0; i < p.size(); ++i) {
+    const spec::Bounded& z = before.value[kNormOut].data()[i];
+    if (std::abs(z.value) > z.error) continue;
+    spec::Bounded& dy = values.delta[kNormOut].data()[i];
+    values.value[kNormOut].data()[i] = z.error;  // the side whose slope is 1
+    dy = {dy.value / 2, std::abs(dy.value) / 2};
   }
-  return out;
 }
 
 std::vector<Expected> backward(const Normalization& p) {
-  const Sets sets(p);
-  const Normalized n = normalize(p, sets);
-  Expected in = blank("in_delta", p.size()), beta = blank("beta_delta", p.channels),
-           gamma = blank("gamma_delta", p.channels);
-  std::vector<double> g(sets.size), doubt(sets.size);
-  for (size_t s = 0; s < sets.count; ++s) {
-    double h = 0, hk = 0, size = 0;
-    for (size_t i = 0; i < sets.size; ++i) {
-      const size_t at = sets.at(s, i), j = sets.parameter(s, i);
-      const double dy = double(p.out_delta.data()[at]), scale = double(p.gamma.data()[j]);
-      const double z = scale * n.k[at] + double(p.beta.data()[j]);
-      g[i] = p.by_row() || z > 0 ? dy : 0;
-      doubt[i] = !p.by_row() && std::abs(z) < 1e-5 ? std::abs(scale * dy) : 0;
-      h += scale * g[i];
-      hk += scale * g[i] * n.k[at];
-      const double terms = std::abs(g[i]) + doubt[i] / kElementError;
-      size += std::abs(scale) * terms * (1 + std::abs(n.k[at]));
-      const double error = kElementError + rounding(p.size() / p.channels);
-      beta.value[j] += g[i];
-      beta.bound[j] += error * terms;
-      gamma.value[j] += g[i] * n.k[at];
-      gamma.bound[j] += error * terms * (1 + std::abs(n.k[at]));
-    }
-    const double count = double(sets.size), r = n.inverse[s];
-    for (size_t i = 0; i < sets.size; ++i) {
-      const size_t at = sets.at(s, i);
-      const double scale = double(p.gamma.data()[sets.parameter(s, i)]);
-      in.value[at] = r * (scale * g[i] - h / count - n.k[at] * hk / count);
-      const double terms = std::abs(scale * g[i]) + size / count * (1 + std::abs(n.k[at]));
-      in.bound[at] = r * ((kElementError + rounding(sets.size)) * terms + doubt[i]);
-    }
-  }
-  return {in, beta, gamma};
+  using namespace spec::reference;
+  const Layer layer = layer_of(p, p.fused());
+  Tensors values = values_of(p, layer);
+  layer.forward(values);
+  if (p.fused() != Fused::kNone) admit_both_sides(p, values);
+  layer.backward(values);
+  return {expect("in_delta", values.delta[kNormIn]), expect("beta_delta", values.delta[kBeta]),
+          expect("gamma_delta", values.delta[kGamma])};
 }
 
 }  // namespace

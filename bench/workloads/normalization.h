@@ -14,6 +14,7 @@ struct Normalization final : Problem {
   Row row(const std::string& op) const override;
 
   bool by_row() const { return side == 0; }
+  Fused fused() const { return by_row() ? Fused::kNone : Fused::kRelu; }
   size_t plane() const { return by_row() ? 1 : side * side; }
   size_t size() const { return batch * channels * plane(); }
 

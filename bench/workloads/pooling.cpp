@@ -1,93 +1,48 @@
-// Pooling: input data and right results, in double by plain loops. A maximum and the gradient of
-// windows that do not overlap are exact; where k values are added, 4 sqrt(k) 2^-24 of their
-// absolute sum is allowed.
+// Pooling: input data and right results.
 #include "workloads/pooling.h"
 
-#include <cmath>
-
 #include "harness/random.h"
+#include "spec/layers/pooling_reference.h"
+#include "workloads/reference.h"
 
 namespace bench {
 namespace {
 
-double rounding(size_t terms) {
-  return terms == 1 ? 0 : 4 * std::sqrt(double(terms)) * 0x1p-24;
-}
+using Layer = spec::reference::Pooling;
 
-// body(cell) for the cells of a window inside the plane, in the order of a scan.
-template <class Body>
-void for_cells(const Pooling& p, size_t X, size_t Y, const Body& body) {
+Layer layer_of(const Pooling& p) {
   const PoolingWindow& w = p.window;
-  for (size_t ky = 0; ky < w.kernel; ++ky) {
-    for (size_t kx = 0; kx < w.kernel; ++kx) {
-      // Before the plane these wrap around to very large numbers.
-      const size_t x = X * w.stride + kx - w.pad, y = Y * w.stride + ky - w.pad;
-      if (x < p.side && y < p.side) body(y * p.side + x);
-    }
-  }
+  return {
+      .function = w.max ? BNNSPoolingFunctionMax : BNNSPoolingFunctionAverageCountIncludePadding,
+      .size = {.width = p.side,
+               .height = p.side,
+               .channels = p.channels,
+               .batch = p.batch,
+               .kernel = {w.kernel, w.kernel},
+               .stride = {w.stride, w.stride},
+               .pad = {w.pad, w.pad, w.pad, w.pad}},
+      .activation = activation_of(w.fused)};
 }
 
-size_t first_maximum(const Pooling& p, const float* plane, size_t X, size_t Y) {
-  size_t best = p.side * p.side;
-  for_cells(p, X, Y, [&](size_t cell) {
-    if (best == p.side * p.side || plane[cell] > plane[best]) best = cell;
-  });
-  return best;
-}
-
-struct Sums {
-  double value = 0, magnitude = 0;
-  size_t terms = 0;
-
-  void add(double v) {
-    value += v;
-    magnitude += std::abs(v);
-    ++terms;
-  }
-};
-
-void append(Expected& e, const Sums& s, bool divided) {
-  e.value.push_back(s.value);
-  e.bound.push_back((rounding(s.terms) + (divided ? 0x1p-22 : 0)) * s.magnitude);
+Tensors values_of(const Pooling& p, const Layer& layer) {
+  const Tensor x = gather(layer.size.cells_shape(), p.in);
+  const Tensor dy = gather(layer.size.windows_shape(), p.out_delta);
+  const Tensor y = p.window.fused == Fused::kNone ? dy : gather(dy.shape(), p.out);
+  return {.batch = p.batch, .value = {x, y}, .delta = {x, dy}};
 }
 
 Expected expected_out(const Pooling& p) {
-  Expected e{.tensor = "out", .value = {}, .bound = {}};
-  const size_t n = p.out_side();
-  const double taps = double(p.window.kernel * p.window.kernel);
-  for (size_t k = 0; k < p.out_size(); ++k) {
-    const float* plane = p.in.data() + k / (n * n) * p.side * p.side;
-    const size_t X = k % n, Y = k / n % n;
-    Sums sum;
-    if (p.window.max) {
-      sum.add(double(plane[first_maximum(p, plane, X, Y)]));
-    } else {
-      for_cells(p, X, Y, [&](size_t cell) { sum.add(double(plane[cell]) / taps); });
-    }
-    append(e, sum, !p.window.max);
-  }
-  return activated(std::move(e), p.window.fused);
+  const Layer layer = layer_of(p);
+  Tensors values = values_of(p, layer);
+  layer.forward(values);
+  return expect("out", values.value[spec::reference::kPoolOut], approximation_of(p.window.fused));
 }
 
 Expected expected_in_delta(const Pooling& p) {
-  Expected e{.tensor = "in_delta", .value = {}, .bound = {}};
-  const size_t n = p.out_side();
-  const double taps = double(p.window.kernel * p.window.kernel);
-  for (size_t c = 0; c < p.planes(); ++c) {
-    std::vector<Sums> sums(p.side * p.side);
-    for (size_t k = 0; k < n * n; ++k) {
-      const Buffer& deltas = p.window.fused == Fused::kNone ? p.out_delta : p.gradient;
-      const double g = double(deltas.data()[c * n * n + k]);
-      const float* plane = p.in.data() + c * p.side * p.side;
-      if (p.window.max) {
-        sums[first_maximum(p, plane, k % n, k / n)].add(g);
-      } else {
-        for_cells(p, k % n, k / n, [&](size_t cell) { sums[cell].add(g / taps); });
-      }
-    }
-    for (const Sums& s : sums) append(e, s, !p.window.max);
-  }
-  return e;
+  const Layer layer = layer_of(p);
+  Tensors values = values_of(p, layer);
+  layer.backward(values);
+  return expect("in_delta", values.delta[spec::reference::kPoolIn]);
 }
 
 Workload pooling(const PoolingWindow& w, size_t batch, size_t channels, size_t side) {
@@ -111,12 +66,11 @@ Pooling::Pooling(const PoolingWindow& w, size_t batch_size, size_t channel_count
       side(in_side),
       in(in_size()),
       out_delta(out_size()),
-      out(w.fused == Fused::kNone ? 0 : out_size()),
-      gradient(out.size()) {
+      out(w.fused == Fused::kNone ? 0 : out_size()) {
   Random random(31 + w.kernel);
   random.fill(in, -1, 1);
   random.fill(out_delta, -1, 1);
-  if (w.fused != Fused::kNone) fill_fused(w.fused, expected_out(*this), out_delta, out, gradient);
+  fill_output(w.fused, random, out);
 }
 
 Row Pooling::row(const std::string& op) const {

@@ -25,7 +25,7 @@ struct Pooling final : Problem {
   PoolingWindow window;
   size_t batch, channels, side;
   Buffer in, out_delta;
-  Buffer out, gradient;  // of a fused activation: the right output, and g
+  Buffer out;  // the output that backward passes of a fused activation are given; else empty
 };
 
 void append_pooling(std::vector<Workload>& list, bool quick);

@@ -1,69 +1,42 @@
-// Losses and optimizers: input data and right results, in double by plain loops. The gradient of a
-// loss is the difference of an activation and a label, and may be off by 4e-6 times their sum; its
-// value, and parameters after an optimizer's step, by 4e-6 (1 + |value|). Where k values are added,
-// 4 sqrt(k) 2^-24 comes on top, as for products.
+// Losses and optimizers: input data and right results.
 #include <algorithm>
 #include <cmath>
 
 #include "harness/random.h"
+#include "spec/layers/loss.h"
+#include "spec/layers/optimizer.h"
+#include "workloads/reference.h"
 #include "workloads/workloads.h"
 
 namespace bench {
 namespace {
 
-constexpr double kElementError = 4e-6;
-
-double rounding(size_t terms) {
-  return 4 * std::sqrt(double(terms)) * 0x1p-24;
-}
-
-// Of one element: its loss, the gradient, and the size of what the gradient is the difference of.
-struct Element {
-  double loss, slope, scale;
-};
-
-Element sigmoid_cross_entropy(double x, double t) {
-  const double p = 1 / (1 + std::exp(-x));
-  return {std::max(x, 0.0) - x * t + std::log1p(std::exp(-std::abs(x))), p - t, p + t};
-}
-
-Element mean_square(double x, double t) {
-  return {(x - t) * (x - t), 2 * (x - t), 2 * (std::abs(x) + std::abs(t))};
-}
-
-Element huber(double x, double t) {
-  const double d = double(Loss::kHuberDelta), e = x - t, size = std::abs(e);
-  return {size <= d ? e * e / 2 : d * (size - d / 2), std::clamp(e, -d, d),
-          std::abs(x) + std::abs(t)};
-}
-
 struct LossInfo {
   const char* name;
-  double low, high;                        // of the labels
-  Element (*element)(double x, double t);  // nullptr: the loss is made from whole rows
+  BNNSLossFunction function;
+  double low, high;  // of the labels; equal: one of a row is 1, the others are 0
 };
 
 // In the order of LossFunction.
 constexpr LossInfo kLosses[] = {
-    {"softmax-ce", 0, 0, nullptr},
-    {"sigmoid-ce", 0, 1, sigmoid_cross_entropy},
-    {"mse", -4, 4, mean_square},
-    {"huber", -4, 4, huber},
+    {"softmax-ce", BNNSLossFunctionSoftmaxCrossEntropy, 0, 0},
+    {"sigmoid-ce", BNNSLossFunctionSigmoidCrossEntropy, 0, 1},
+    {"mse", BNNSLossFunctionMeanSquareError, -4, 4},
+    {"huber", BNNSLossFunctionHuber, -4, 4},
 };
 
-// Appends the gradient of one row, not yet divided by the number of rows; returns the row's loss.
-double softmax_row(const float* x, const float* t, size_t n, Expected& delta) {
-  const double highest = double(*std::max_element(x, x + n));
-  double sum = 0, loss = 0;
-  for (size_t i = 0; i < n; ++i) sum += std::exp(double(x[i]) - highest);
-  for (size_t i = 0; i < n; ++i) {
-    const double log_p = double(x[i]) - highest - std::log(sum), label = double(t[i]);
-    const double p = std::exp(log_p);
-    loss -= label * log_p;
-    delta.value.push_back(p - label);
-    delta.bound.push_back((kElementError + rounding(n)) * (p + label));
-  }
-  return loss;
+std::vector<Expected> expected_loss(const Loss& p) {
+  using namespace spec::reference;
+  const spec::reference::Loss layer{{.function = kLosses[size_t(p.function)].function,
+                                     .reduction = BNNSLossReductionMean,
+                                     .delta = bench::Loss::kHuberDelta}};
+  const Tensor x = gather(spec::vector_of(p.width), p.in);
+  const Tensor labels = gather(spec::vector_of(p.width), p.labels);
+  const Tensor value(spec::vector_of(1), 1);
+  Tensors values{.batch = p.count, .value = {x, value, labels}, .delta = {x, value, labels}};
+  layer.forward(values);
+  layer.backward(values, true);
+  return {expect("out", values.value[kLossOut]), expect("in_delta", values.delta[kLossIn])};
 }
 
 struct AlgorithmInfo {
@@ -74,23 +47,49 @@ struct AlgorithmInfo {
 // In the order of Algorithm.
 constexpr AlgorithmInfo kAlgorithms[] = {{"adam", 2}, {"adamw", 2}, {"sgd-momentum", 1}};
 
-// One element of a parameter and its state.
-struct Trained {
-  double w, m = 0, v = 0;
+spec::OptimizerSettings settings_of(Algorithm a, int step) {
+  using O = Optimizer;
+  if (a == Algorithm::kMomentum)
+    return {.function = BNNSOptimizerFunctionSGDMomentum,
+            .learning_rate = float(O::kRate),
+            .momentum = float(O::kMomentum),
+            .variant = BNNSSGDMomentumVariant1,
+            .steps = 1};
+  // BNNS adds epsilon to the root before its bias is corrected.
+  const double correction = std::sqrt(1 - std::pow(O::kBeta2, step));
+  return {
+      .function = a == Algorithm::kAdam ? BNNSOptimizerFunctionAdam : BNNSOptimizerFunctionAdamW,
+      .learning_rate = float(O::kRate),
+      .beta1 = float(O::kBeta1),
+      .beta2 = float(O::kBeta2),
+      .time_step = float(step),
+      .epsilon = float(O::kEpsilon * correction),
+      .regularization_scale = float(O::kDecay),
+      .steps = 1};
+}
 
-  void adam(double g, int step, double decay) {
-    using O = Optimizer;
-    m = O::kBeta1 * m + (1 - O::kBeta1) * g;
-    v = O::kBeta2 * v + (1 - O::kBeta2) * g * g;
-    const double mean = m / (1 - std::pow(O::kBeta1, step));
-    const double square = v / (1 - std::pow(O::kBeta2, step));
-    w -= O::kRate * (mean / (std::sqrt(square) + O::kEpsilon) + decay * w);
+// Elements do not depend on each other, so some of them are a smaller problem.
+constexpr size_t kCheckedParameters = size_t{1} << 18;
+
+Expected expected_parameters(const Optimizer& p) {
+  const size_t n = p.start.size();
+  const Indices at = some_of(n, kCheckedParameters);
+  Indices mirrored;
+  for (size_t i : at) mirrored.push_back(n - 1 - i);
+  const spec::Shape shape = spec::vector_of(at.size());
+  const size_t states = settings_of(p.algorithm, 1).states();
+  // The parameters, the gradient and the states; then the parameters and the states after the step.
+  Tensors values{.batch = 1, .value = {}, .delta = {}};
+  values.value.assign(3 + 2 * states, Tensor(shape, 1));
+  values.value[0] = gather(shape, p.start, at);
+  for (int step = 1; step <= 2; ++step) {
+    values.value[1] = gather(shape, p.gradient, step == 1 ? at : mirrored);
+    spec::reference::optimizer(values, settings_of(p.algorithm, step), 1);
+    values.value[0] = values.value[2 + states];
+    for (size_t s = 0; s < states; ++s) values.value[2 + s] = values.value[3 + states + s];
   }
-  void momentum(double g) {
-    m = Optimizer::kMomentum * m + g;
-    w -= Optimizer::kRate * m;
-  }
-};
+  return expect("parameters", values.value[0], n, at);
+}
 
 Workload loss(LossFunction f, size_t count, size_t width, const std::string& size) {
   return {.family = "loss",
@@ -113,7 +112,7 @@ Loss::Loss(LossFunction f, size_t row_count, size_t row_width)
   Random random(uint64_t(f) + 11);
   random.fill(in, -4, 4);
   const LossInfo& info = kLosses[size_t(f)];
-  if (info.element != nullptr) {
+  if (info.low < info.high) {
     random.fill(labels, info.low, info.high);
     return;
   }
@@ -123,33 +122,13 @@ Loss::Loss(LossFunction f, size_t row_count, size_t row_width)
   }
 }
 
-size_t Loss::terms() const {
-  return kLosses[size_t(function)].element == nullptr ? count : count * width;
-}
-
 Row Loss::row(const std::string& op) const {
-  const size_t n = count * width;
-  const double bytes = 4.0 * double(n), mean = 1 / double(terms());
-  Expected delta{.tensor = "in_delta", .value = {}, .bound = {}};
-  const LossInfo& info = kLosses[size_t(function)];
-  double sum = 0;
-  for (size_t r = 0; r < count && info.element == nullptr; ++r) {
-    sum += softmax_row(in.data() + r * width, labels.data() + r * width, width, delta);
-  }
-  for (size_t i = 0; i < n && info.element != nullptr; ++i) {
-    const Element e = info.element(double(in.data()[i]), double(labels.data()[i]));
-    sum += e.loss;
-    delta.value.push_back(e.slope);
-    delta.bound.push_back(kElementError * e.scale);
-  }
-  for (double& v : delta.value) v *= mean;
-  for (double& b : delta.bound) b *= mean;
-  const double value = sum * mean;
-  const double error = kElementError + rounding(info.element == nullptr ? count + width : n);
-  Row row{.op = op, .read_bytes = 2 * bytes, .write_bytes = bytes, .working_set = 3 * bytes};
-  row.expected.push_back({.tensor = "out", .value = {value}, .bound = {error * (1 + value)}});
-  row.expected.push_back(std::move(delta));
-  return row;
+  const double bytes = 4.0 * double(count * width);
+  return {.op = op,
+          .read_bytes = 2 * bytes,
+          .write_bytes = bytes,
+          .working_set = 3 * bytes,
+          .expected = expected_loss(*this)};
 }
 
 Optimizer::Optimizer(Algorithm a, size_t tensor_count, size_t tensor_size)
@@ -168,25 +147,12 @@ void Optimizer::reverse(float* gradient, size_t n) {
 }
 
 Row Optimizer::row(const std::string& op) const {
-  const size_t n = tensors * size;
-  const double bytes = 4.0 * double(n), states = kAlgorithms[size_t(algorithm)].states;
-  const double decay = algorithm == Algorithm::kAdamW ? kDecay : 0;
-  Expected e{.tensor = "parameters", .value = {}, .bound = {}};
-  for (size_t i = 0; i < n; ++i) {
-    Trained t{.w = double(start.data()[i])};
-    for (int step = 1; step <= 2; ++step) {
-      const double g = double(gradient.data()[step == 1 ? i : n - 1 - i]);
-      algorithm == Algorithm::kMomentum ? t.momentum(g) : t.adam(g, step, decay);
-    }
-    e.value.push_back(t.w);
-    e.bound.push_back(kElementError * (1 + std::abs(t.w)));
-  }
-  Row row{.op = op,
+  const double bytes = 4.0 * double(tensors * size), states = kAlgorithms[size_t(algorithm)].states;
+  return {.op = op,
           .read_bytes = (2 + states) * bytes,
           .write_bytes = (1 + states) * bytes,
-          .working_set = (2 + states) * bytes};
-  row.expected.push_back(std::move(e));
-  return row;
+          .working_set = (2 + states) * bytes,
+          .expected = {expected_parameters(*this)}};
 }
 
 void append_training(std::vector<Workload>& list, bool quick) {

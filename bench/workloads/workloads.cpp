@@ -1,54 +1,100 @@
-// Input data and right results. Results are computed in double by plain loops. A sum of k products
-// may be off by 4 sqrt(k) 2^-24 times the sum of the absolute products, four times what rounding
-// does to random data in the worst order of adding; an activation by 4e-6 (1 + |value|), which
-// admits the approximations in use and no other function.
+// Activations and fully connected layers: input data and right results; and the table of what is
+// measured.
 #include "workloads/workloads.h"
 
-#include <cmath>
 #include <cstdint>
 
+#include "harness/random.h"
+#include "spec/layers/activation.h"
+#include "spec/layers/fully_connected.h"
 #include "workloads/convolution.h"
 #include "workloads/gemm.h"
 #include "workloads/gram.h"
-#include "workloads/pooling.h"
 #include "workloads/normalization.h"
-#include "harness/random.h"
+#include "workloads/pooling.h"
+#include "workloads/reference.h"
 
 namespace bench {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-constexpr double kActivationError = 4e-6;
+constexpr const char* kFunctionNames[] = {"relu", "sigmoid", "tanh", "gelu", "silu"};
 
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
+// The reference of an activation, run on a problem's numbers.
+struct ActivationReference {
+  explicit ActivationReference(const Activation& p)
+      : layer{.activation = activation_of(p.function)} {
+    const spec::Shape shape = spec::vector_of(p.n);
+    const Tensor x = gather(shape, p.in), y = gather(shape, p.out), dy = gather(shape, p.out_delta);
+    values = {.batch = 1, .value = {x, y}, .delta = {x, dy}};
+  }
+  const Tensor& forward() {
+    layer.forward(values);
+    return values.value[1];
+  }
+  const Tensor& backward() {
+    layer.backward(values, spec::derives_from_y(layer.activation.function));
+    return values.delta[0];
+  }
 
-struct Formula {
-  const char* name;
-  double (*value)(double);
-  double (*slope)(double);
+  spec::reference::ActivationLayer layer;
+  Tensors values;
 };
 
-// In the order of Function.
-constexpr Formula kFormulas[] = {
-    {"relu", [](double x) { return x > 0 ? x : 0.0; }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
-    {"sigmoid", sigmoid, [](double x) { return sigmoid(x) * (1 - sigmoid(x)); }},
-    {"tanh", [](double x) { return std::tanh(x); },
-     [](double x) { return 1 - std::tanh(x) * std::tanh(x); }},
-    {"gelu", [](double x) { return x * normal_cdf(x); },
-     [](double x) { return normal_cdf(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * kPi); }},
-    {"silu", [](double x) { return x * sigmoid(x); },
-     [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }},
+// A part of a fully connected layer, with the positions of its elements in the tensors of the
+// whole.
+struct PartialFullyConnected {
+  PartialFullyConnected(const FullyConnected& p, const Part& part)
+      : layer{.activation = activation_of(p.fused)},
+        in(positions({{p.batch, part.samples}, {p.inputs, part.inputs}})),
+        out(positions({{p.batch, part.samples}, {p.outputs, part.outputs}})),
+        weights(positions({{p.outputs, part.outputs}, {p.inputs, part.inputs}})) {
+    const size_t ni = part.inputs.size(), no = part.outputs.size();
+    const spec::Shape out_shape = spec::vector_of(no);
+    const Tensor x = gather(spec::vector_of(ni), p.in, in);
+    const Tensor w =
+        gather(spec::weights_shape(BNNSDataLayoutRowMajorMatrix, ni, no), p.weights, weights);
+    const Tensor b = gather(out_shape, p.bias, part.outputs);
+    const Tensor dy = gather(out_shape, p.out_delta, out);
+    const Tensor y = p.fused == Fused::kNone ? dy : gather(out_shape, p.out, out);
+    values = {.batch = part.samples.size(), .value = {x, y, w, b}, .delta = {x, dy, w, b}};
+  }
+
+  spec::reference::FullyConnected layer;
+  Indices in, out, weights;
+  Tensors values;
 };
+
+SumLayer sums_of(const FullyConnected& p) {
+  return {.batch = p.batch, .inputs = p.inputs, .outputs = p.outputs, .products = 1};
+}
+
+Expected expected_out(const FullyConnected& p) {
+  PartialFullyConnected f(p, sums_of(p).part_for_out());
+  f.layer.forward(f.values);
+  return expect("out", f.values.value[spec::reference::kOut], p.batch * p.outputs, f.out,
+                approximation_of(p.fused));
+}
+
+Expected expected_in_delta(const FullyConnected& p) {
+  PartialFullyConnected f(p, sums_of(p).part_for_in_delta());
+  f.layer.backward(f.values);
+  return expect("in_delta", f.values.delta[spec::reference::kIn], p.batch * p.inputs, f.in);
+}
+
+void append_parameter_deltas(const FullyConnected& p, std::vector<Expected>& list) {
+  using namespace spec::reference;
+  const Part part = sums_of(p).part_for_weights_delta();
+  PartialFullyConnected f(p, part);
+  f.layer.backward(f.values);
+  list.push_back(
+      expect("weights_delta", f.values.delta[kWeights], p.outputs * p.inputs, f.weights));
+  list.push_back(expect("bias_delta", f.values.delta[kBias], p.outputs, part.outputs));
+}
 
 Workload activation(std::string family, Function f, size_t n, std::string size,
                     std::vector<std::string> ops) {
   return {.family = std::move(family),
-          .name = kFormulas[size_t(f)].name + (" " + size),
+          .name = kFunctionNames[size_t(f)] + (" " + size),
           .ops = std::move(ops),
           .make = [=] { return std::make_unique<Activation>(f, n); }};
 }
@@ -65,69 +111,19 @@ Workload fully_connected(std::string family, size_t batch, size_t in, size_t out
 
 }  // namespace
 
-Expected expected_product(const std::string& tensor, const Product& p) {
-  Expected e{.tensor = tensor,
-             .value = std::vector<double>(p.rows * p.columns),
-             .bound = std::vector<double>(p.rows * p.columns)};
-  // b as [term][column] in double, so that the inner loop runs over neighbours.
-  std::vector<double> b(p.terms * p.columns);
-  for (size_t k = 0; k < p.terms; ++k) {
-    for (size_t c = 0; c < p.columns; ++c) {
-      b[k * p.columns + c] = double(p.b[k * p.b_term + c * p.b_column]);
-    }
-  }
-  for (size_t r = 0; r < p.rows; ++r) {
-    double *value = &e.value[r * p.columns], *sum = &e.bound[r * p.columns];
-    for (size_t c = 0; c < p.columns && p.start != nullptr; ++c) {
-      value[c] = double(p.start[c]);
-      sum[c] = std::abs(value[c]);
-    }
-    for (size_t k = 0; k < p.terms; ++k) {
-      const double a = double(p.a[r * p.a_row + k * p.a_term]);
-      for (size_t c = 0; c < p.columns; ++c) {
-        const double product = a * b[k * p.columns + c];
-        value[c] += product;
-        sum[c] += std::abs(product);
-      }
-    }
-  }
-  const double factor = 4 * std::sqrt(double(p.terms + 1)) * 0x1p-24;
-  for (double& bound : e.bound) bound *= factor;
-  return e;
-}
-
 std::string suffix(Fused f) {
   constexpr const char* kNames[] = {"", " relu", " tanh"};
   return kNames[size_t(f)];
 }
 
-Expected activated(Expected e, Fused f) {
-  for (size_t i = 0; f != Fused::kNone && i < e.value.size(); ++i) {
-    double& value = e.value[i];
-    value = f == Fused::kTanh ? std::tanh(value) : value > 0 ? value : 0.0;
-    if (f == Fused::kTanh) e.bound[i] += kActivationError * (1 + std::abs(value));
-  }
-  return e;
-}
-
-void fill_fused(Fused f, const Expected& right, const Buffer& out_delta, Buffer& out, Buffer& g) {
-  for (size_t i = 0; i < out_delta.size(); ++i) {
-    const float y = out.data()[i] = float(right.value[i]);
-    const double slope = f == Fused::kTanh ? 1 - double(y) * double(y) : y > 0 ? 1.0 : 0.0;
-    g.data()[i] = float(slope * double(out_delta.data()[i]));
-  }
-}
-
 Activation::Activation(Function f, size_t count)
-    : function(f), n(count), in(count), out(count), out_delta(count), slope(count) {
+    : function(f), n(count), in(count), out(count), out_delta(count) {
   Random random(uint64_t(f) + 1);
   random.fill(in, -4, 4);
   random.fill(out_delta, -1, 1);
-  for (size_t i = 0; i < n; ++i) {
-    const double x = double(in.data()[i]);
-    out.data()[i] = float(kFormulas[size_t(f)].value(x));
-    slope[i] = kFormulas[size_t(f)].slope(x);
-  }
+  ActivationReference right(*this);
+  const Tensor& y = right.forward();
+  for (size_t i = 0; i < n; ++i) out.data()[i] = float(y(0, i).value);
 }
 
 Row Activation::row(const std::string& op) const {
@@ -137,14 +133,9 @@ Row Activation::row(const std::string& op) const {
           .read_bytes = forward ? bytes : 2 * bytes,
           .write_bytes = bytes,
           .working_set = forward ? 2 * bytes : 3 * bytes};
-  Expected e{.tensor = forward ? "out" : "in_delta", .value = {}, .bound = {}};
-  for (size_t i = 0; i < n; ++i) {
-    const double right = forward ? kFormulas[size_t(function)].value(double(in.data()[i]))
-                                 : slope[i] * double(out_delta.data()[i]);
-    e.value.push_back(right);
-    e.bound.push_back(kActivationError * (1 + std::abs(right)));
-  }
-  row.expected.push_back(std::move(e));
+  ActivationReference right(*this);
+  row.expected.push_back(forward ? expect("out", right.forward(), kApproximation)
+                                 : expect("in_delta", right.backward(), kApproximation));
   return row;
 }
 
@@ -157,69 +148,31 @@ FullyConnected::FullyConnected(size_t batch_size, size_t in_size, size_t out_siz
       weights(outputs * inputs),
       bias(outputs),
       out_delta(batch * outputs),
-      out(f == Fused::kNone ? 0 : batch * outputs),
-      gradient(out.size()) {
+      out(f == Fused::kNone ? 0 : batch * outputs) {
   Random random(batch + inputs + outputs);
   random.fill(in, -1, 1);
   random.fill(weights, -1, 1);
   random.fill(bias, -1, 1);
   random.fill(out_delta, -1, 1);
-  if (f != Fused::kNone) fill_fused(f, row("fwd").expected[0], out_delta, out, gradient);
+  fill_output(f, random, out);
 }
 
 Row FullyConnected::row(const std::string& op) const {
   const double x = 4.0 * double(batch * inputs), y = 4.0 * double(batch * outputs);
   const double w = 4.0 * double(inputs * outputs), flops = 2.0 * double(batch * inputs * outputs);
   const bool both = op == "fwd+bwd", backward = both || op == "bwd";
-  const float* g = fused == Fused::kNone ? out_delta.data() : gradient.data();
   Row row{.op = op, .working_set = x + y + w, .expected = {}};
   if (both || op == "fwd") {
     row.flops += flops, row.read_bytes += x + w, row.write_bytes += y;
-    row.expected.push_back(expected_product("out", {.rows = batch,
-                                                    .columns = outputs,
-                                                    .terms = inputs,
-                                                    .a = in.data(),
-                                                    .a_row = inputs,
-                                                    .a_term = 1,
-                                                    .b = weights.data(),
-                                                    .b_term = 1,
-                                                    .b_column = inputs,
-                                                    .start = bias.data()}));
-    row.expected.back() = activated(std::move(row.expected.back()), fused);
+    row.expected.push_back(expected_out(*this));
   }
   if (backward || op == "bwd_data") {
     row.flops += flops, row.read_bytes += y + w, row.write_bytes += x;
-    row.expected.push_back(expected_product("in_delta", {.rows = batch,
-                                                         .columns = inputs,
-                                                         .terms = outputs,
-                                                         .a = g,
-                                                         .a_row = outputs,
-                                                         .a_term = 1,
-                                                         .b = weights.data(),
-                                                         .b_term = inputs,
-                                                         .b_column = 1}));
+    row.expected.push_back(expected_in_delta(*this));
   }
   if (backward || op == "bwd_weights") {
-    const float one = 1;
     row.flops += flops, row.read_bytes += x + y, row.write_bytes += w;
-    row.expected.push_back(expected_product("weights_delta", {.rows = outputs,
-                                                              .columns = inputs,
-                                                              .terms = batch,
-                                                              .a = g,
-                                                              .a_row = 1,
-                                                              .a_term = outputs,
-                                                              .b = in.data(),
-                                                              .b_term = inputs,
-                                                              .b_column = 1}));
-    row.expected.push_back(expected_product("bias_delta", {.rows = 1,
-                                                           .columns = outputs,
-                                                           .terms = batch,
-                                                           .a = &one,
-                                                           .a_row = 0,
-                                                           .a_term = 0,
-                                                           .b = g,
-                                                           .b_term = outputs,
-                                                           .b_column = 1}));
+    append_parameter_deltas(*this, row.expected);
   }
   if (both) row.working_set = 2 * (x + y + w);
   return row;

@@ -21,18 +21,6 @@ struct Problem {
   virtual Row row(const std::string& op) const = 0;  // costs and expected values of one operation
 };
 
-// result[r][c] = start[c] + sum over k of a(r, k) b(k, c).
-struct Product {
-  size_t rows, columns, terms;
-  const float* a;
-  size_t a_row, a_term;  // strides of a
-  const float* b;
-  size_t b_term, b_column;
-  const float* start = nullptr;
-};
-
-Expected expected_product(const std::string& tensor, const Product& p);
-
 enum class Function {
   kRelu,
   kSigmoid,
@@ -41,14 +29,10 @@ enum class Function {
   kSilu
 };  // gelu with erf, silu(x) = x sigma(x)
 
-// The activation of another layer. Its slope is taken from the layer's output, which everybody is
-// given: backward passes start from g = out_delta slope(out).
+// The activation of another layer. Its slope is taken from the layer's output: all backward passes
+// are given the same one.
 enum class Fused { kNone, kRelu, kTanh };
 std::string suffix(Fused f);  // of a workload's name
-// The output of the layer before the activation becomes the one behind it.
-Expected activated(Expected e, Fused f);
-// `out` as everybody is given it, and g.
-void fill_fused(Fused f, const Expected& right, const Buffer& out_delta, Buffer& out, Buffer& g);
 
 // out = f(in); in_delta = f'(in) out_delta. Operations: fwd, bwd.
 struct Activation final : Problem {
@@ -58,8 +42,7 @@ struct Activation final : Problem {
 
   Function function;
   size_t n;
-  Buffer in, out, out_delta;  // out holds the right values, for derivatives that are made from it
-  std::vector<double> slope;
+  Buffer in, out, out_delta;  // out holds the right values, for slopes that are computed from it
 };
 
 // out = in weights^T + bias, weights [outputs][inputs]; in_delta = out_delta weights,
@@ -73,7 +56,7 @@ struct FullyConnected final : Problem {
   size_t batch, inputs, outputs;
   Fused fused;
   Buffer in, weights, bias, out_delta;
-  Buffer out, gradient;  // of a fused activation: the right output, and g
+  Buffer out;  // the output that backward passes of a fused activation are given; else empty
 };
 
 enum class LossFunction { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquare, kHuber };
@@ -84,7 +67,6 @@ struct Loss final : Problem {
   Loss(LossFunction f, size_t row_count, size_t row_width);
   void offer(Peer& peer, Rows& rows) const override { peer.loss(*this, rows); }
   Row row(const std::string& op) const override;
-  size_t terms() const;  // the mean is over so many
 
   static constexpr float kHuberDelta = 1;
   LossFunction function;
