@@ -30,7 +30,7 @@ class Sequence {
     reordered_.emplace_back(tensor, made);
     return made;
   }
-  // Another tensor under this name.
+  // From here on the name stands for another tensor.
   memory replace(const char* tensor, const Desc& plain) {
     return users_[tensor] = memory(plain, engine());
   }
@@ -129,7 +129,7 @@ class Primitives {
                            {DNNL_ARG_DST, out}});
     s.back("out", out);
   }
-  // out_delta, from here on, is g.
+  // Replaces out_delta with its product with the slope of the activation.
   void add_slope(Sequence& s) const {
     s.user("right_out", dst, p_.out.data());
     const memory dy = s.in("out_delta", dst), y = s.in("right_out", dst);
@@ -159,7 +159,7 @@ class Primitives {
   }
 
   Desc src, dst, weights, bias;
-  Forward::primitive_desc forward, fused;  // the first is a hint for the gradients
+  Forward::primitive_desc forward, fused;  // `forward` is the hint for the gradients
   ToData::primitive_desc to_data;
   ToWeights::primitive_desc to_weights;
 

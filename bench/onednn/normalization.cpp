@@ -10,7 +10,7 @@ namespace {
 using dnnl::memory;
 using Flags = dnnl::normalization_flags;
 
-// 3.x asks for the layouts of sources and results, 2.x for one of each kind.
+// 3.x takes separate layouts for sources and destinations, 2.x one layout for both.
 template <class P, class... Rest>
 auto describe_training(const Desc& data, const Rest&... rest) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -33,7 +33,7 @@ Desc f32(const memory::dims& dims, Tag tag) {
   return {dims, memory::data_type::f32, tag};
 }
 
-// A primitive between reorders of what is not in its layout.
+// A primitive with the reorders of the tensors that are not in its layout.
 class Steps {
  public:
   void input(int id, const Desc& plain, const Desc& wanted, float* data) {
@@ -121,7 +121,7 @@ std::shared_ptr<Steps> backward_steps(const Normalization& p, const Layouts& l, 
   steps->output(DNNL_ARG_DIFF_SHIFT, "beta_delta", l.channels, l.channels);
   steps->share(DNNL_ARG_MEAN, forward.at(DNNL_ARG_MEAN));
   steps->share(DNNL_ARG_VARIANCE, forward.at(DNNL_ARG_VARIANCE));
-  // 2.x fails without it, batch normalization of 3.x with it.
+  // 2.x fails without this argument, batch normalization of 3.x fails with it.
   if (DNNL_VERSION_MAJOR < 3 || p.by_row())
     steps->share(DNNL_ARG_SHIFT, forward.at(DNNL_ARG_SHIFT));
   if (!p.by_row()) steps->share(DNNL_ARG_WORKSPACE, forward.at(DNNL_ARG_WORKSPACE));

@@ -1,5 +1,5 @@
 // oneDNN 2.x and 3.x, every primitive created beforehand and executed through the C interface,
-// which spares the argument map of the C++ one:
+// which avoids the argument map of the C++ interface:
 //   onednn-plain    all tensors in the row-major layout the user has
 //   onednn-reorder  the layouts oneDNN prefers; every reorder from and to the user's is counted
 //   onednn-packed   the same, but the weights were reordered once beforehand (forward only: what a
@@ -26,7 +26,7 @@ Desc f32(const memory::dims& dims, Tag tag) {
 struct Operand {
   int id;              // DNNL_ARG_...
   const char* tensor;  // the user's name for it
-  Desc layout;         // what the primitive wants
+  Desc layout;         // the layout the primitive expects
 };
 
 template <class List>
@@ -323,7 +323,7 @@ void OneDnn::fully_connected(const FullyConnected& p, Rows& rows) {
   for (const bool prefer : {false, true}) {
     const InnerProduct ip(p, prefer);
     const char* who = prefer ? "onednn-reorder" : "onednn-plain";
-    // Where it prefers what the user has, the second way is the first.
+    // If it prefers the user's layouts, "reorder" would be the same as "plain".
     const auto add = [&](const char* op, Sequence s, const char* kernel) {
       if (!prefer || s.reorders() > 0) rows.add(op, entry(who, std::move(s), kernel));
     };

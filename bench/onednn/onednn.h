@@ -39,7 +39,7 @@ auto describe_backward(const Forward& forward, const Args&... args) {
 #endif
 }
 
-// The activation of another layer: behind its sums, and the gradient from the output.
+// A fused activation: a post-op of the forward pass, and its slope from the output.
 inline dnnl::primitive_attr attributes(Fused f) {
   dnnl::primitive_attr attr;
   if (f == Fused::kNone) return attr;

@@ -23,7 +23,7 @@ inline Result to_result(const char* tensor, const at::Tensor& value) {
   return {.tensor = tensor, .value = {data, data + dense.numel()}};
 }
 
-// A fused activation in place, and g from the output.
+// A fused activation, applied in place; and dy times its slope, taken from the output.
 inline at::Tensor activate(Fused f, at::Tensor z) {
   if (f == Fused::kRelu) z.relu_();
   if (f == Fused::kTanh) z.tanh_();
@@ -47,7 +47,7 @@ struct Named {
   at::Tensor value;
 };
 
-// `call` writes the tensors given.
+// `call` writes into the given tensors.
 template <class F>
 Entry into(std::vector<Named> outputs, F call, std::string who = "torch-out") {
   return {.who = std::move(who),

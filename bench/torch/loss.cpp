@@ -74,7 +74,7 @@ struct Operators {
 constexpr double kHuberDelta = double(Loss::kHuberDelta);
 
 constexpr Operators kOperators[] = {
-    // in the order of LossFunction, without the first
+    // in the order of LossFunction, from the second on
     {[](const Tensor& x, const Tensor& t) { return at::binary_cross_entropy_with_logits(x, t); },
      // mean(softplus(x) - x t): fewer passes than the operator made for it
      [](Tensor& y, Tensor& dx, const Tensor& x, const Tensor& t, const Tensor&) {

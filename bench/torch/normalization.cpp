@@ -1,4 +1,4 @@
-// Normalization with libtorch's operators, autograd off. The rectifier is an operator of its own.
+// Normalization with libtorch's operators, autograd off. ReLU is a separate operator.
 #include "workloads/normalization.h"
 #include "torch/entry.h"
 

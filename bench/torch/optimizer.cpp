@@ -27,7 +27,7 @@ Tensors split(const Buffer& buffer, const Optimizer& p) {
   return list;
 }
 
-// Parameters and gradients of one entry: a step changes them.
+// Every entry has parameters and gradients of its own, because a step changes them.
 struct Training {
   explicit Training(const Optimizer& p)
       : algorithm(p.algorithm),
@@ -86,7 +86,7 @@ struct Classes final : Training {
   std::unique_ptr<torch::optim::Optimizer> optimizer;
 };
 
-// The corrections of Adam as one rate, with an epsilon that makes up for the root not corrected.
+// Adam's bias corrections folded into the rate, and epsilon scaled to match the uncorrected root.
 struct Rates {
   explicit Rates(int step) {
     const double root = std::sqrt(1 - std::pow(Optimizer::kBeta2, step));

@@ -19,7 +19,7 @@ namespace bench {
 namespace {
 using at::Tensor;
 
-// `call` returns an array of the tensors named.
+// `call` returns an array with the named tensors.
 template <size_t N, class F>
 Entry fresh(const char* (&&names)[N], F call) {
   std::array<const char*, N> list;
@@ -114,7 +114,7 @@ void Torch::activation(const Activation& p, Rows& rows) {
   rows.add("bwd", into({{"in_delta", dx}}, [=]() mutable { f.backward_out(dx, dy, x, y); }));
 }
 
-// One step through autograd: records, differentiates, keeps the gradients.
+// One step through autograd: records the forward pass, differentiates it, keeps the gradients.
 Entry autograd_step(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& dy) {
   Tensor xg = x.clone().set_requires_grad(true), wg = w.clone().set_requires_grad(true),
          bg = b.clone().set_requires_grad(true);

@@ -1,4 +1,4 @@
-// What the reference sees of a tensor: numbers by sample and position, free of strides and types.
+// A tensor as the reference sees it: numbers by sample and position, without strides or types.
 #ifndef OPENBNNS_SPEC_ARRAY_H
 #define OPENBNNS_SPEC_ARRAY_H
 

@@ -1,6 +1,6 @@
-// `bench`: the cases marked for speed, forward and backward, on the best target. Bytes are those of
-// all operands a call must touch once; FLOP are the case's own count, twice that for a backward
-// pass that yields two products.
+// `bench`: times the cases marked for speed, forward and backward, on the best target. Bytes count
+// every operand of a call once; FLOP are the case's own count, doubled for a backward pass that
+// computes two products.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Row {
   double nanoseconds, bytes, flops;
 };
 
-// Median over rounds; a round is long enough for the clock.
+// The median over several rounds, each long enough for the resolution of the clock.
 template <class F>
 double time_of(F call, bool quick) {
   using Clock = std::chrono::steady_clock;

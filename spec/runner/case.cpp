@@ -1,4 +1,4 @@
-// The parts of a case that are code: drawing numbers and the generic filter calls.
+// Drawing the numbers of an operand, and the generic filter calls.
 #include "runner/case.h"
 
 #include <cmath>

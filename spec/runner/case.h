@@ -1,9 +1,9 @@
-// What a case is: a layer with fixed sizes, described to the runner by its operands, its reference
-// and the three calls that create and apply it. Strides, memory, threads, targets, flags and the
-// choice of deltas are the runner's.
+// A case is a layer with fixed sizes, described to the runner by its operands, its reference and
+// the three calls that create and apply it. The runner chooses strides, memory, threads, targets,
+// flags and the wanted deltas.
 //
-// Convention for filters applied through the generic functions: operand 0 is in, 1 is out, 2 is
-// what weights_delta belongs to, 3 is what bias_delta belongs to.
+// Convention for filters applied through the generic functions: operand 0 is in, 1 is out,
+// weights_delta is the delta of operand 2 and bias_delta that of operand 3.
 #ifndef OPENBNNS_SPEC_CASE_H
 #define OPENBNNS_SPEC_CASE_H
 
@@ -22,11 +22,11 @@ namespace spec {
 
 enum class Role { kIn, kOut, kParameter };  // a parameter exists once for the whole batch
 
-// What the numbers of an operand look like. Kinks are kept at a distance.
+// The range that the numbers of an operand are drawn from. They stay away from the kinks.
 struct Fill {
   double lo = -2, hi = 2;
   std::vector<double> kinks = {};
-  std::vector<double> choices = {};  // if given: drawn from these alone
+  std::vector<double> choices = {};  // if not empty: only these are drawn
 
   double draw(Random& random) const;
   bool near_kink(double v, double margin = 0.05) const;
@@ -39,15 +39,15 @@ struct Operand {
   Fill fill = {};
   bool has_delta = true;
   bool read_through_pointer = true;  // false: create() hands over the values itself
-  bool contiguous = false;           // strides are not for this operand
-  bool packed = false;               // nor is a batch stride; its delta may have both
-  bool once = false;                 // one for the whole batch, though no parameter
-  bool like_in = false;              // has no descriptor: laid out as operand 0
+  bool contiguous = false;           // always dense: takes no strides
+  bool packed = false;               // takes no batch stride either; its delta may have both
+  bool once = false;                 // exists once for the whole batch, like a parameter
+  bool like_in = false;              // has no descriptor; laid out like operand 0
 
   size_t samples(size_t batch) const { return once || role == Role::kParameter ? 1 : batch; }
 };
 
-enum class Need { kRequired, kOptional, kNone };  // optional: refuse it, or do it right
+enum class Need { kRequired, kOptional, kNone };  // optional: the library may refuse it
 
 struct TypeSet {
   std::string name;
@@ -85,7 +85,7 @@ struct Backward {
   Pass reference = {};
   bool pass_in = true;
   bool pass_out = false;
-  std::vector<size_t> deltas = {};  // operands whose delta may be asked for
+  std::vector<size_t> deltas = {};  // operands whose delta can be requested
   int in_needed_by = -1;            // in is passed only when this operand's delta is wanted
   bool refused = false;             // must fail and leave the deltas alone
   bool in_grad = true;              // the reference is the derivative of the forward pass
@@ -104,14 +104,14 @@ struct Case {
   Pass forward = {};
   std::vector<Backward> backward = {};
 
-  std::function<BNNSFilter(Call&)> create = {};  // empty: a direct function
+  std::function<BNNSFilter(Call&)> create = {};  // empty for a direct function
   std::function<int(Call&)> apply = apply_filter;
   std::function<int(Call&)> apply_backward = apply_filter_backward;
 
-  bool thorough = true;             // all variations of memory, or one chosen by the name
+  bool thorough = true;             // run all variations of memory, not only a few
   bool integers_are_exact = false;  // small integers must give the exact result
   bool in_place = false;            // out may be in
-  bool wide = false;                // element-wise: large and special numbers too
+  bool wide = false;                // element-wise: also run with large and special numbers
   bool gradient = false;            // part of `grad`
   bool speed = false;               // part of `bench`, not of `test`
   double flops = 0;                 // of one forward call
@@ -119,7 +119,7 @@ struct Case {
   std::string name() const { return layer + "/" + function + "/" + shape; }
 };
 
-// What does not fit the scheme above: returns what is wrong, or "".
+// A test that is no case. Returns a description of the failure, or "".
 struct Check {
   std::string name;
   std::function<std::string()> run;
@@ -130,7 +130,7 @@ struct Suite {
   std::vector<Check> checks;
 };
 
-// Every layer header adds itself in all.cpp.
+// The cases of all layers; all.cpp is generated from the list in CMakeLists.txt.
 Suite all_layers();
 
 template <class T>

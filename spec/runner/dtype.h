@@ -1,8 +1,8 @@
-// Element types: how a number is stored, rounded and saturated. Written from the formulas, value by
-// value, with no thought of speed.
-//
-//   integer to real: scale * X + bias          real to integer: saturate(nearest_even(Y / scale -
-//   bias)) indexed:         table[X]                  NaN to integer: 0
+// Element types: how a number is stored, rounded and saturated, one value at a time.
+//   integer to real: scale * X + bias
+//   real to integer: saturate(nearest_even(Y / scale - bias))
+//   indexed to real: table[X]
+//   NaN to integer:  0
 #ifndef OPENBNNS_SPEC_DTYPE_H
 #define OPENBNNS_SPEC_DTYPE_H
 

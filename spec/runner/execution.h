@@ -1,5 +1,5 @@
-// A case run plainly: dense tensors, random numbers, no checks. For timing and for the support
-// table.
+// Runs a case with dense tensors and random numbers and checks nothing: for timing and for the
+// support table.
 #ifndef OPENBNNS_SPEC_EXECUTION_H
 #define OPENBNNS_SPEC_EXECUTION_H
 
@@ -20,7 +20,7 @@ class Execution {
   bool create();
   bool forward();
   bool backward(const Backward& way);
-  // Of the operands and deltas the last call was given.
+  // Bytes of the operands and deltas that the last call was given.
   double bytes() const;
 
  private:

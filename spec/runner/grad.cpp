@@ -2,8 +2,8 @@
 //
 // The scalar is L = sum of c*y with random c, so dL/dy = c. Four-point formula, error of order h^4:
 //   dL/dx = (L(x-2h) - 8 L(x-h) + 8 L(x+h) - L(x+2h)) / 12h
-// If h and h/2 disagree, a kink lies between and the numbers are drawn again: that is decided by
-// forward passes alone, so a wrong backward pass cannot hide behind it.
+// If h and h/2 disagree, a kink lies between them and the numbers are drawn again. Only forward
+// passes decide this, so that it cannot hide a wrong backward pass.
 #include <cmath>
 #include <cstdio>
 
@@ -20,7 +20,7 @@ class Gradient {
  public:
   Gradient(const Case& c, const Backward& backward) : case_(c), backward_(backward) {}
 
-  // Returns what is wrong, or "".
+  // Returns a description of the failure, or "".
   std::string run(size_t& checked) {
     for (int attempt = 0; attempt < kDraws; ++attempt) {
       draw(attempt);

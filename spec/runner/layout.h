@@ -147,7 +147,7 @@ inline LogicalMap logical_map(const Shape& shape) {
   return map;
 }
 
-// Offset in values of every element, in storage order.
+// The offset of every element, in elements, listed in storage order.
 inline Index element_offsets(const Shape& shape, const Index& stride) {
   Index offsets(shape.count());
   for (size_t k = 0; k < offsets.size(); ++k) {
@@ -163,7 +163,7 @@ inline Index element_offsets(const Shape& shape, const Index& stride) {
   return offsets;
 }
 
-// Values from the first element to the last one inclusive.
+// Elements from the first one to the last one inclusive, padding between them counted.
 inline size_t span_of(const Shape& shape, const Index& stride) {
   if (is_pack32(shape.layout))
     return 32 * shape.size[0] * shape.size[1] * shape.size[2] * ((shape.size[3] + 31) / 32);
@@ -173,8 +173,8 @@ inline size_t span_of(const Shape& shape, const Index& stride) {
   return span;
 }
 
-// From one sample to the next with a batch stride of 0: where the next index of the outermost axis
-// would be, behind the padding of the last row.
+// The step to the next sample with a batch stride of 0: the outermost axis goes on, so the next
+// sample begins behind the padding of the last row.
 inline size_t packed_step(const Shape& shape, const Index& stride) {
   if (is_pack32(shape.layout)) return span_of(shape, stride);
   size_t step = 1;

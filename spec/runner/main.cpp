@@ -14,8 +14,9 @@ namespace {
 char current_name[512] = "before the first case";
 struct sigaction previous[NSIG];
 
-// A case that touches a guard page ends the program; its name is what matters. The signal then goes
-// where it would have gone, a sanitizer's report or a core dump: the instruction runs again.
+// Prints the name of the case that crashed, most often on a guard page, and restores the previous
+// handler. The faulting instruction then runs again and ends the program with a sanitizer's report
+// or a core dump.
 void on_crash(int signal_number) {
   const char* text = signal_number == SIGSEGV || signal_number == SIGBUS
                          ? ": touched memory outside its tensors\n"

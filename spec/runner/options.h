@@ -1,4 +1,4 @@
-// What the command line asks for, which names it selects, and the count of what was found.
+// The options of the command line, the names they select, and the counts of results.
 #ifndef OPENBNNS_SPEC_OPTIONS_H
 #define OPENBNNS_SPEC_OPTIONS_H
 
@@ -15,18 +15,18 @@ struct Options {
   std::string mode;
   std::string only_case;       // a full name, or the beginning of one
   std::string filter;          // a part of layer/function/shape
-  size_t part = 1, parts = 1;  // test: which of so many equal parts of the cases
+  size_t part = 1, parts = 1;  // test: run part `part` of `parts` equal ones
   bool quick = false;
   bool json = false;
   bool digest = false;  // test: also print a checksum of the results per layer and target
 
-  // Whether names that begin with `name` can be wanted.
+  // Whether the selection can contain names that begin with `name`.
   bool selects(const std::string& name) const {
     if (only_case.empty()) return true;
     const size_t n = std::min(name.size(), only_case.size());
     return name.compare(0, n, only_case, 0, n) == 0;
   }
-  // Neighbours in the list take about the same time, so each of them goes to another part.
+  // Neighbours in the list take about the same time, so they are dealt out to different parts.
   bool has_part(size_t index) const { return index % parts == part - 1; }
   // Quick runs take a fixed sample, the same on every machine.
   bool samples(const std::string& name, uint64_t one_of) const {
@@ -69,7 +69,7 @@ int run_bench(const Options& options);
 int run_support(const Options& options);
 int run_list(const Options& options);
 
-// Names the case that is running, for the message of a crash.
+// Sets the name that is printed if the running case crashes.
 void set_current_name(const std::string& name);
 
 }  // namespace spec

@@ -14,7 +14,7 @@
 namespace spec {
 
 enum class Strides { kDense, kPadded, kStrided };
-// 0 as an argument, which means the packed step; the shortest one; a longer one.
+// Zero passes 0, which means the packed step; tight is the shortest valid stride; padded is longer.
 enum class BatchStride { kZero, kTight, kPadded };
 
 struct Arrangement {
@@ -23,7 +23,7 @@ struct Arrangement {
   Edge edge = Edge::kEnd;
   size_t shift = 0;    // values between the data and the guard page
   size_t padding = 1;  // values added to each padded stride
-  size_t gap = 2;      // and beside these to a padded batch stride
+  size_t gap = 2;      // values added to a padded batch stride on top
 };
 
 class Placement {
@@ -100,7 +100,7 @@ class Placement {
     return std::memcmp(image_.data(), buffer_.begin(), buffer_.capacity()) == 0;
   }
   bool untouched() const { return buffer_.all_canary(); }
-  // Wipes the elements and looks at the rest. Unused lanes of a packed layout may hold anything.
+  // Wipes the elements and checks all other bytes, except the unused lanes of a packed layout.
   bool padding_untouched() {
     if (is_pack32(shape_.layout))
       std::memset(buffer_.data(), GuardedBuffer::kCanary, span_of(shape_, stride_) * bytes());
@@ -110,7 +110,7 @@ class Placement {
   }
 
  private:
-  // Zero asks for the default, so a padded descriptor mixes zeros with explicit strides.
+  // A stride of 0 means the default, so a padded descriptor mixes zeros with explicit strides.
   void choose_strides(const Arrangement& how) {
     stride_ = dense_strides(shape_);
     passed_stride_ = Index(shape_.rank(), 0);

@@ -1,5 +1,5 @@
-// Which functions of the interface are implemented: each is called with nothing in its arguments,
-// and the reason it gives for failing tells.
+// Finds out which functions of the interface are implemented: calls each one with empty arguments
+// and reads the reason it gives for failing.
 #include "runner/probe.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 struct Row {
   const char* name;
   std::function<void()> call;
-  const char* created_by;  // destroying nothing is silent, so a destructor goes with its creator
+  const char* created_by;  // a destructor accepts null, so it counts as its creator does
 };
 
 template <class R, class... A>
@@ -20,7 +20,7 @@ Row row(const char* name, R (*function)(A...), const char* created_by = nullptr)
   return {name, [function] { static_cast<void>(function(A{}...)); }, created_by};
 }
 
-// Listed by need and purpose, as the headers declare them.
+// In the order in which the headers declare them.
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
       row("BNNSFilterCreateLayerConvolution", BNNSFilterCreateLayerConvolution),
@@ -126,7 +126,8 @@ const std::vector<Row>& rows() {
 }
 
 bool answers(const Row& r) {
-  // A failure of another function first, so that an old reason is not taken for a new one.
+  // Another function fails first, so that a reason left from before cannot be mistaken for a new
+  // one.
   BNNSFilterApply(nullptr, nullptr, nullptr);
   r.call();
   return std::strstr(OpenBNNSGetLastError(), "not implemented") == nullptr;

@@ -1,4 +1,4 @@
-// Which functions of the interface do something.
+// Which functions of the interface are implemented.
 #ifndef OPENBNNS_SPEC_PROBE_H
 #define OPENBNNS_SPEC_PROBE_H
 

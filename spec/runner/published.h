@@ -29,7 +29,7 @@ inline std::string failure() {
   return std::string("failed: ") + OpenBNNSGetLastError();
 }
 
-// `digits` is what the published numbers were printed with.
+// `digits` is the number of digits that the published numbers were printed with.
 template <class T>
 std::string expect(const char* what, const std::vector<T>& got,
                    const std::vector<double>& published, double digits = 0) {

@@ -1,4 +1,4 @@
-// Short ways to write shapes and the piece of a case name that tells them.
+// Helpers that make shapes, and their text in the name of a case.
 #ifndef OPENBNNS_SPEC_SHAPES_H
 #define OPENBNNS_SPEC_SHAPES_H
 

@@ -1,4 +1,4 @@
-// `support`: writes the table of what the library can do, as Markdown, by doing it.
+// `support`: runs the cases and prints what the library supports as a Markdown table.
 #include <cstdio>
 #include <map>
 #include <set>
@@ -13,10 +13,10 @@
 namespace spec {
 namespace {
 
-// Larger cases say nothing more about what is supported.
+// Cases above this size are skipped: they add nothing to the table.
 constexpr size_t kLargest = 5000;
 
-// Keeps the order in which things were first seen.
+// A set of names in the order in which they were first added.
 class Names {
  public:
   void add(const std::string& name) {

@@ -1,4 +1,5 @@
-// `test`: every case, types, variation, target and number of threads against the reference.
+// `test`: compares the library with the reference, for every case, set of types, variation of
+// memory, target and number of threads.
 #include <openbnns/openbnns.h>
 
 #include "runner/options.h"
@@ -7,7 +8,7 @@
 namespace spec {
 namespace {
 
-// One in so many trials of a quick run, enough for a sanitizer build to stay below half a minute.
+// A quick run takes one in this many trials, so that a sanitizer build stays below half a minute.
 constexpr uint64_t kQuickTrials = 40;
 
 void run_case(const Case& c, const Options& options, Report& report) {

@@ -78,7 +78,7 @@ void Trial::draw() {
 
 namespace {
 
-// The numbers a float computation starts from are exact.
+// The inputs of a float computation are exact: their bounds are 0.
 Values<Bounded> exact_numbers(const Values<double>& from) {
   Values<Bounded> to{.batch = from.batch, .value = {}, .delta = {}};
   const auto convert = [](const Array<double>& a) {
@@ -122,7 +122,7 @@ void Trial::place() {
   delta_ = std::vector<Placement>(n);
   for (size_t i = 0; i < n; ++i) {
     const Operand& o = case_.operands[i];
-    // Different paddings, so that nobody can take one operand's strides for another's.
+    // Every operand has a padding of its own, so that using another operand's strides is noticed.
     Arrangement memory = variation_.memory;
     memory.padding = variation_.in_place || o.like_in ? 1 : 1 + i;
     if (o.like_in) memory.gap += i;
@@ -163,7 +163,7 @@ std::string Trial::compare(const Placement& placement, const Array<Bounded>& exp
   placement.read(scratch_);
   for (size_t i = 0; i < scratch_.size(); ++i) {
     Bounded e = expected.data()[i];
-    // A function without a limit at infinity promises nothing there.
+    // Nothing is promised at infinity for a function that has no limit there.
     if (variation_.numbers == Numbers::kSpecial && std::isnan(e.value) &&
         !std::isnan(drawn_.value[0].data()[i]))
       continue;
@@ -182,7 +182,7 @@ std::string Trial::compare(const Placement& placement, const Array<Bounded>& exp
   return "";
 }
 
-// What several threads yield must have the bits of one thread, whose numbers were judged already.
+// Results of several threads must have the bits of one thread, whose numbers were judged already.
 std::string Trial::compare_once(const std::string& mode, const Placement& placement,
                                 const Array<Bounded>& expected, const Stored* added_to,
                                 const std::string& what) {

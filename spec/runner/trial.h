@@ -36,7 +36,7 @@ class Trial {
   Values<Bounded> reference_backward(const Backward& backward) const;
   void place();
 
-  using Subset = std::vector<bool>;  // by operand: is its delta wanted?
+  using Subset = std::vector<bool>;  // by operand: whether its delta is wanted
 
   void run_target(const std::string& target);
   void run_threads(size_t threads, const std::string& name);
@@ -73,8 +73,8 @@ class Trial {
   std::string target_;
 
   std::vector<Stored> stored_, stored_delta_, old_delta_;
-  Values<double> drawn_;                  // what the stored numbers mean
-  std::vector<Placement> value_, delta_;  // where they are
+  Values<double> drawn_;                  // the values of the stored numbers
+  std::vector<Placement> value_, delta_;  // the memory that holds them
   Values<Bounded> expected_;
   std::vector<Values<Bounded>> expected_backward_;
   std::map<std::string, Verdict> verdicts_;  // of one thread, by mode and operand

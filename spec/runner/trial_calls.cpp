@@ -92,7 +92,7 @@ bool Trial::run_forward(Call& call, const Values<Bounded>& expected, const std::
   return status == 0;
 }
 
-// A filter on client pointers reads them at every call.
+// A filter with client pointers reads the parameters at every call.
 void Trial::run_changed_parameters(Call& call, const std::string& name) {
   bool changed = false;
   const Values<double> drawn = drawn_;
@@ -149,8 +149,8 @@ std::string Trial::subset_name(const Backward& backward, const Subset& wanted) c
   return backward.name + (names.empty() ? ":none" : names);
 }
 
-// Outputs' deltas are inputs of the call. What is not wanted is a null pointer, or a descriptor
-// without data.
+// Deltas of outputs are inputs of the call. A delta that is not wanted is passed as a null pointer
+// or as a descriptor without data.
 void Trial::fill_deltas(Call& call, const Backward& backward, const Subset& wanted) {
   for (size_t i = 0; i < delta_.size(); ++i) {
     Argument& delta = call.delta[i];

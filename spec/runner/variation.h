@@ -1,4 +1,4 @@
-// What the runner varies: memory, numbers, flags. A case never mentions any of it.
+// The variations of memory, numbers and flags that the runner applies to every case.
 #ifndef OPENBNNS_SPEC_VARIATION_H
 #define OPENBNNS_SPEC_VARIATION_H
 
@@ -59,8 +59,8 @@ inline bool fits(const Variation& v, const Case& c, const TypeSet& t) {
   return true;
 }
 
-// A thorough case sees all variations; of the others each sees the first, one more by its name, and
-// the exact one.
+// A thorough case runs with all variations. Every other one runs with the first, with one chosen by
+// a hash of its name, and with integers if those must be exact.
 inline std::vector<Variation> variations_of(const Case& c, const TypeSet& t) {
   std::vector<Variation> fitting, chosen;
   for (const Variation& v : all_variations())
