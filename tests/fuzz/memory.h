@@ -170,7 +170,8 @@ class Memory {
     const size_t samples = std::max<size_t>(batch.size, 1);
     t.offsets.reserve(sample.size() * samples);
     for (size_t b = 0; b < samples; ++b) {
-      for (size_t offset : sample) t.offsets.push_back(offset + b * batch.step(m));
+      for (size_t offset : sample)
+        t.offsets.push_back(offset + b * static_cast<size_t>(batch.step(m)));
     }
     t.bytes = m.bytes(static_cast<size_t>(batch.values(m)));
     return t;

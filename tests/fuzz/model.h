@@ -105,6 +105,7 @@ struct Model {
   size_t extent[8] = {};  // in the order of stride[]
   size_t stride[8] = {};
   size_t count = 0, span = 0;
+  Big step = 0;  // to the next sample of a packed batch: max(extent * stride)
 
   // Small enough to allocate and to apply.
   bool small() const { return legal && !opaque && count <= kMaxElements && span <= kMaxSpan; }
@@ -130,6 +131,7 @@ inline Model model_of(const BNNSNDArrayDescriptor& d) {
     if (!legal) return m;
     m.stride[k] = static_cast<size_t>(stride);
     packed = stride * m.extent[k];
+    m.step = std::max(m.step, packed);
     count = times(count, m.extent[k]);
     span = plus(span, times(Big{m.extent[k]} - 1, stride));
   }
@@ -138,6 +140,7 @@ inline Model model_of(const BNNSNDArrayDescriptor& d) {
     span = 32;
     for (size_t k = 0; k < 3; ++k) span = times(span, d.size[k]);
     span = times(span, Big{d.size[3]} / 32 + (d.size[3] % 32 != 0));
+    m.step = span;
   }
   const bool fits = count < kTooBig && times(span, (m.bits + 7) / 8) < kTooBig;
   m.legal = legal && fits;
@@ -169,7 +172,7 @@ struct Batch {
   size_t size = 1;
   size_t stride = 0;
 
-  size_t step(const Model& m) const { return stride == 0 ? m.span : stride; }
+  Big step(const Model& m) const { return stride == 0 ? m.step : Big{stride}; }
   // Values from the first to behind the last; kTooBig if that cannot be.
   Big values(const Model& m) const {
     return size <= 1 ? Big{m.span} : plus(m.span, times(Big{size} - 1, step(m)));
