@@ -7,13 +7,14 @@
 namespace bnns::impl {
 namespace {
 
-// Half of a second-level cache of 512 KB for padded rows; as much for outputs that wait there until
-// they are converted.
+// Size of the buffer of padded rows: half of a second-level cache of 512 KB. The other half is for
+// outputs that are stored in a block before they are converted.
 constexpr size_t kBufferFloats = 65536;
-// Of g = dy act'(y) per thread: it is read by all passes while it is in the second-level cache.
+// Floats of g = dy act'(y) computed at a time, per thread: all passes read them while they are in
+// the second-level cache.
 constexpr size_t kGradientFloats = 65536;
 constexpr size_t kGrainFloats = 16384;
-// Of a value of g at least: y and dy come from memory.
+// Least cost of one value of g: y and dy are read from memory.
 constexpr double kNanoseconds = 0.3;
 
 size_t group_channels(const View& image, const ConvolutionGeometry& g) {
@@ -52,13 +53,13 @@ size_t ConvolutionOp::plan_scratch() const {
   const bool activation = !problem_.activation.is_identity();
   size_t most =
       pass_scratch(forward_way().plan, out, group_channels(out, problem_.geometry), activation);
-  // Gradients are of Float32 alone.
+  // Gradients exist for Float32 only.
   if (in.is_float() && out.is_float()) {
     most = std::max(
         {most, pass_scratch(backward_way().plan, in, group_channels(in, problem_.geometry), false),
          weight_gradient_.scratch(widest)});
   }
-  // Whole cache lines, so that threads do not share one.
+  // Rounded up to whole cache lines, so that two threads never share one.
   return div_up(most, kAlignment) * kAlignment;
 }
 
@@ -137,8 +138,9 @@ void ConvolutionOp::forward(const Batch& in, const Batch& out, uint64_t random_s
   if (f.is_random()) f.forward(context_.threads, with_samples(out), random_stream);
 }
 
-// g of a range of samples. Whether threads help is decided for the whole batch: the next passes
-// wake them anyway, and find in their caches what they have written.
+// Computes g of a range of samples. The work of the whole batch, not of this range, decides whether
+// several threads are used: the passes that follow wake them anyway, and each thread then finds
+// values of g in its cache.
 void ConvolutionOp::make_gradient(const SampleRange& range, const Gradients& p,
                                   const Batch& g) const {
   const View& one = *g.sample;
@@ -163,7 +165,7 @@ void ConvolutionOp::make_gradient(const SampleRange& range, const Gradients& p,
 }
 
 void ConvolutionOp::backward(const Gradients& p) {
-  // All memory before anything is written.
+  // All memory is allocated before anything is written: a failure leaves the gradients untouched.
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const ConvolutionWork memory = work(*scratch);
   const Way way = backward_way();
@@ -202,7 +204,7 @@ void ConvolutionOp::reserve(size_t callers) {
   scratch_.reserve(callers, [&](Scratch& s) {
     work(s);
     buffer(s.panels, g.weights());
-    // Gradients are of Float32 alone.
+    // Gradients exist for Float32 only.
     if (problem_.in.is_float() && problem_.out.is_float()) {
       buffer(s.weight_sums, weight_gradient_.sums());
       buffer(s.bias_sums, problem_.out.extent[2]);

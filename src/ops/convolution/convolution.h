@@ -3,11 +3,12 @@
 //   transposed   out = act(bias + the small image carried to the large one)
 // and with g = dy act'(y):  dx: g carried the other way,  dw: dot products of small and large image
 // summed over the batch,  db: sums of g.
-// Blocks of output rows are the grains; an output is summed by one grain in an order that depends
-// on the geometry alone. For dw a grain owns some channels of both images and runs over the batch.
-// With an activation, g of a few samples is made and read by all passes before that of the next.
-// Working memory: the weights in panels, sums of dw and g of some samples once per caller, and a
-// buffer of padded rows per thread.
+// A grain computes a block of output rows; an output is summed by one grain in an order that
+// depends on the geometry alone. For dw a grain owns some channels of both images and runs over the
+// batch. With an activation, g is computed for a few samples at a time, and all passes read it
+// before g of the next samples is computed.
+// Each caller needs working memory for the packed weights, the sums of dw and g of some samples,
+// each thread for a buffer of padded rows.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ namespace bnns::impl {
 struct ConvolutionProblem {
   ConvolutionGeometry geometry;
   bool transposed;
-  View in, out;  // one sample: x, y, channel
+  View in, out;  // one sample each, with the axes x, y, channel
   bool has_bias;
   FusedActivation activation;
 };
@@ -32,7 +33,7 @@ class ConvolutionOp {
  public:
   ConvolutionOp(const Memory& memory, size_t threads, const ConvolutionProblem& problem);
 
-  // As they lie with the client, of any readable type.
+  // The client's weights and bias in their own layout, of any readable type.
   struct Parameters {
     ConvolutionWeights weights;
     View bias;  // data NULL: none
@@ -43,7 +44,7 @@ class ConvolutionOp {
   void forward(const Batch& in, const Batch& out, uint64_t random_stream);
 
   struct Gradients {
-    Batch in, out;  // of the forward pass, where needed
+    Batch in, out;  // input and output of the forward pass, where they are needed
     Batch dy;
     Gradient dx, db;
     ConvolutionWeights dw;  // view.data NULL: not wanted
@@ -59,10 +60,10 @@ class ConvolutionOp {
   size_t bytes_per_thread() const { return per_thread_ * sizeof(float); }
 
  private:
-  // Buffers of one caller, made when first needed.
+  // Buffers of one caller, allocated when they are first needed.
   struct Scratch {
     Array<float> weights, panels, bias, work;
-    Array<float> gradient, weight_sums;  // g of some samples; sums of dw
+    Array<float> gradient, weight_sums;  // g of some samples; the sums of dw
     Array<double> bias_sums;
   };
   // A plan with its direction.
@@ -91,8 +92,8 @@ class ConvolutionOp {
   ConvolutionPlan to_small_, to_large_;
   ConvolutionWeightGradientPlan weight_gradient_;
   size_t per_thread_;
-  View gradient_;   // one sample of g, without gaps
-  size_t samples_;  // whose g is made at a time
+  View gradient_;   // one sample of g, packed
+  size_t samples_;  // number of samples whose g is computed at a time
   Array<float> own_weights_, own_panels_, own_bias_;
   Parameters client_ = {};
   ScratchPool<Scratch> scratch_;

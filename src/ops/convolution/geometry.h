@@ -14,9 +14,9 @@ struct ConvolutionAxis {
   size_t large;     // H or W
   size_t small;     // P or Q
   size_t taps;      // R or S
-  size_t stride;    // of the window on the large image
-  size_t dilation;  // distance of taps
-  size_t before;    // zeros in front of the large image
+  size_t stride;    // step of the window on the large image
+  size_t dilation;  // distance between neighbouring taps
+  size_t before;    // zero padding in front of the large image
 };
 
 struct ConvolutionGeometry {

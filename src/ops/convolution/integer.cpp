@@ -12,11 +12,11 @@ namespace {
 // A block of outputs: some channels of a group, some columns of a row.
 constexpr size_t kChannels = 16, kColumns = 64;
 struct Block {
-  size_t n, group, channel, channels;  // channel counts through all groups
+  size_t n, group, channel, channels;  // channel is an index over all groups
   size_t row, column, columns;
 };
 
-// Columns [first, end) of the block whose tap s lies in the image.
+// Columns [first, end) of the block whose tap s is inside the image.
 struct Reached {
   size_t first, end;
 };
@@ -30,7 +30,7 @@ Reached reached(const ConvolutionAxis& x, size_t s, const Block& b) {
   return {.first = low - b.column, .end = std::max(low, high) - b.column};
 }
 
-// Inputs under tap s of the columns [first, end).
+// Reads the inputs that tap s multiplies for the columns [first, end).
 void read_inputs(const ConvolutionAxis& x, View row, size_t s, const Block& b, const Reached& r,
                  int64_t* to) {
   const size_t position = (b.column + r.first) * x.stride + s * x.dilation - x.before;

@@ -13,7 +13,7 @@ namespace bnns::impl {
 
 struct IntegerConvolution {
   ConvolutionGeometry geometry;
-  ConvolutionWeights weights;  // not transposed
+  ConvolutionWeights weights;  // never transposed
   View bias;                   // collapsed; data NULL: none
 };
 

@@ -1,8 +1,8 @@
 // Kernels of the convolution on blocks of padded rows (see plan.h):
 //   products         out(m, i, j) (+)= bias(m) + sum over k of panel(k, m) * x(offset[k] + i, j)
 //   weight gradient  sums(n, m) += sum over i, j of a(m, i, j) * x(offset[n] + i, j)
-//   outer            the same with a transposed, lanes along m
-// Sums of products are cut into blocks of at most kDepthBlock terms, each summed by itself.
+//   outer            the weight gradient with `a` transposed: the lanes of a vector run along m
+// The products kernels sum blocks of at most kDepthBlock terms separately and then add the blocks.
 #pragma once
 
 #include <cstddef>
@@ -13,43 +13,45 @@ namespace bnns::impl {
 // Output channels per panel of packed weights; the last panel of a group has the remaining ones.
 constexpr size_t kPanel = 4;
 constexpr size_t kDepthBlock = 256;
-// Vectors of columns that the packed kernel takes at a time.
+// Vectors of columns in a tile of the packed kernel.
 constexpr size_t kPackedVectors = 3;
-// Vectors of channels that the outer kernel takes at a time.
+// Vectors of channels in a tile of the outer kernel.
 constexpr size_t kOuterVectors = 3;
 
 struct ConvolutionProducts {
   const float* x;
   size_t x_row;
-  size_t x_plane;  // packed kernel: if not 0, term k lies at k * x_plane instead of offset[k]
+  size_t x_plane;  // packed kernel: if not 0, the offset of term k is k * x_plane, not offset[k]
   const int32_t* offset;
   size_t depth;
   const float* panels;  // of channel 0; `channels` of them are used
   size_t channels;
-  bool leads;  // channel 0 is the first of its group, not only of this grain
+  bool leads;  // whether channel 0 is the first of its group, not only of this grain
   size_t rows, columns;
   float* out;
   size_t out_plane, out_row, out_step;
   const float* bias;  // per channel, or NULL
   bool accumulate;
-  // Packed kernel: NULL, or the address of a 0; outputs below it become 0. In memory, because a
-  // constant would take a register of the loop over the terms. Not with accumulate.
+  // Packed kernel: NULL, or the address of a zero, which becomes the least output (ReLU). It is
+  // read from memory because a constant would occupy a register in the loop over the terms. Must be
+  // NULL with accumulate.
   const float* least = nullptr;
 };
 
 constexpr size_t kDepthwiseTaps = 3;
 
-// The source of a depthwise 3 x 3 kernel whose taps lie in consecutive rows; outside it is 0.
+// The source of a depthwise 3 x 3 kernel whose taps are in consecutive rows. Values outside it are
+// zero.
 struct ConvolutionDepthwise {
   const float* data;
   size_t plane, row;
   size_t rows, columns;              // columns: at least a vector, or more than are ever read
-  ptrdiff_t first_row;               // of output 0,
-  ptrdiff_t column[kDepthwiseTaps];  // and its columns
+  ptrdiff_t first_row;               // source row of the first tap for output row 0
+  ptrdiff_t column[kDepthwiseTaps];  // source column of each tap for output column 0
 };
 
-// Sums are laid out [n][sums_row] with m fastest. Rows of `a` shorter than a vector end with zeros
-// up to a whole one.
+// Sums are stored as [n][sums_row] with m fastest. Rows of `a` that are shorter than a vector are
+// padded with zeros to a whole one.
 struct ConvolutionWeightGradient {
   const float* a;
   size_t a_plane, a_row;
@@ -63,13 +65,14 @@ struct ConvolutionWeightGradient {
   size_t sums_row;
 };
 
-// a: [pixel][vectors of channels], aligned; sums: [n][sums_row], aligned, m fastest.
+// a is stored as [pixel][vectors of channels], sums as [n][sums_row] with m fastest; both are
+// aligned.
 struct ConvolutionOuter {
   const float* a;
   size_t vectors;  // at most kOuterVectors
   const float* x;
   size_t x_row;
-  size_t x_plane;  // if not 0, window n lies at n * x_plane instead of offset[n]
+  size_t x_plane;  // if not 0, the offset of window n is n * x_plane, not offset[n]
   const int32_t* offset;
   size_t depth;
   size_t rows, columns;
@@ -97,15 +100,15 @@ struct OuterKernels {
   void (*transpose)(const ConvolutionTranspose& block);
 };
 
-// Source rows for the buffer: `rows` of them, `from_row` apart, to `pitch` apart; the same of each
-// plane.
+// Copies source rows into the buffer: of each plane `rows` rows, `from_row` apart in the source and
+// `pitch` apart in the buffer.
 struct ConvolutionCopy {
   const float* from;
   size_t from_plane, from_row, from_step;
   size_t planes, rows;
-  ptrdiff_t first;  // source position of column 0,
-  size_t step;      // and distance of the next ones
-  size_t size;      // positions outside [0, size) give 0
+  ptrdiff_t first;  // source position of column 0
+  size_t step;      // distance in the source between neighbouring columns
+  size_t size;      // positions outside [0, size) are copied as 0
   float* to;
   size_t to_plane, pitch;
   size_t columns;
@@ -124,12 +127,12 @@ using PanelKernel = void (*)(const ConvolutionPanel& panel);
 
 struct ConvolutionKernels {
   size_t lanes;
-  size_t tile;               // columns that packed products take at a time
-  size_t depthwise_columns;  // of the narrowest rows that the depthwise kernels accept
+  size_t tile;               // columns in a tile of packed_products
+  size_t depthwise_columns;  // least width of a row that the depthwise kernels accept
   void (*copy)(const ConvolutionCopy& block);
   PanelKernel pack_panel;
-  ProductsKernel products;                     // few output channels
-  ProductsKernel packed_products;              // many
+  ProductsKernel products;                     // for few output channels
+  ProductsKernel packed_products;              // for many output channels
   DepthwiseProductsKernel depthwise_products;  // one output channel, 3 x 3 taps
   WeightGradientKernel weight_gradient;
   DepthwiseWeightGradientKernel depthwise_weight_gradient;  // one channel, 3 x 3 taps
@@ -137,7 +140,8 @@ struct ConvolutionKernels {
   double (*sum)(const float* row, size_t step, size_t n);
 };
 
-// Each kernel file exports its own; together they are the table of the chosen target.
+// Each kernel file exports its own kernels of the chosen target; convolution_kernels() is the table
+// of all of them.
 PanelKernel convolution_panel();
 ProductsKernel convolution_products();
 ProductsKernel convolution_packed_products();

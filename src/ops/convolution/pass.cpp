@@ -8,11 +8,12 @@ namespace bnns::impl {
 namespace {
 
 constexpr double kProductsPerNanosecond = 20;
-// A grain of several groups has at least so many products.
+// A grain takes several groups if together they have at most this many products.
 constexpr size_t kGrainProducts = 100000;
 constexpr float kZero = 0;
 
-// Whether rows are complete when a grain ends.
+// Whether a grain computes every value of its output rows, so that it can also apply the activation
+// and convert them.
 bool writes_whole_rows(const ConvolutionPlan& plan) {
   return plan.covers() && plan.jobs() == 1 && plan.job(0).x.spread == 1;
 }
@@ -21,11 +22,12 @@ struct FirstRow {
   size_t n, channel, y;
 };
 
-// Source rows y, y + step, ... of `channels` planes into consecutive rows of theirs in the buffer.
+// Copies `rows` source rows, beginning with `first` and step apart, of `channels` planes into
+// consecutive rows of the same planes in the buffer.
 void fill_run(const ConvolutionKernels& kernels, const ConvolutionJob& job, const RowReader& source,
               const FirstRow& first, size_t channels, size_t rows, float* to, float* row_scratch) {
   const PlanAxis& x = job.x;
-  // All rows in one go where they can be read in place.
+  // One kernel call copies all rows of all planes where the source can be read in place.
   const bool direct = source.is_direct();
   const size_t planes = direct ? channels : 1, at_once = direct ? rows : 1;
   for (size_t c = 0; c < channels; c += planes) {
@@ -78,7 +80,8 @@ class Runner {
   void fill() const;
   void activate() const;
   void run_jobs(const ConvolutionJob& common, size_t first_job, size_t end_job);
-  // A block of rows of one group: channels [m0, m0 + channels) of its outputs.
+  // Output rows from i0 on of one sample and group, output channels [m0, m0 + channels) of the
+  // group.
   struct Block {
     size_t n, group, i0, m0, channels;
   };
@@ -86,7 +89,7 @@ class Runner {
                  float* work) const;
   void multiply(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
                 ConvolutionProducts& products, float* work) const;
-  // Whether the kernel applies the activation.
+  // Whether the kernel itself applies the activation, a ReLU.
   bool rectifies(const ConvolutionJob& job) const {
     return pass_.activation != nullptr && pass_.activation->is_rectifier() && whole_rows_ &&
            job.choice == ConvolutionChoice::kManyOutputs;
@@ -97,9 +100,9 @@ class Runner {
   const ConvolutionContext& context_;
   size_t batch_;
   const ConvolutionPass& pass_;
-  const View& one_;  // of the images that are written
+  const View& one_;  // one sample of the output
   ConvolutionWork work_;
-  size_t outputs_, sources_;  // channels of one group
+  size_t outputs_, sources_;  // output and source channels of one group
   bool whole_rows_;
 };
 
@@ -117,7 +120,8 @@ void Runner::fill() const {
   });
 }
 
-// Rows that several jobs wrote.
+// Applies the activation to the whole output where several jobs write values of one row, after the
+// last of them.
 void Runner::activate() const {
   const FusedActivation& f = *pass_.activation;
   const size_t width = one_.extent[0], height = one_.extent[1], channels = one_.extent[2];
@@ -137,7 +141,7 @@ void Runner::activate() const {
   parallel_for(useful_threads(context_.threads, work), batch_ * channels, body);
 }
 
-// Jobs that read one buffer, filled as for `common`.
+// Runs jobs that read the same buffer, which is filled with the source rows of the job `common`.
 void Runner::run_jobs(const ConvolutionJob& common, size_t first_job, size_t end_job) {
   const size_t groups = context_.geometry.groups, blocks = common.blocks();
   size_t block_products = 0;
@@ -145,7 +149,8 @@ void Runner::run_jobs(const ConvolutionJob& common, size_t first_job, size_t end
     const ConvolutionJob& job = pass_.plan->job(j);
     block_products += outputs_ * (job.depth + 1) * job.rows * job.x.count;
   }
-  // Several small groups in one grain; or one group's output channels in several.
+  // A grain takes several groups if they are small. If there are too few grains for the threads,
+  // the output channels of a group are split over several.
   const size_t together = std::clamp<size_t>(kGrainProducts / block_products, 1, groups);
   const size_t group_grains = div_up(groups, together);
   const double products =
@@ -178,7 +183,8 @@ void Runner::run_jobs(const ConvolutionJob& common, size_t first_job, size_t end
   });
 }
 
-// Fills the buffer as for `to_fill`, unless it is NULL.
+// Computes one block of a job. The buffer is first filled with the source rows of the job
+// `to_fill`; NULL: an earlier job of the block has filled it.
 void Runner::run_block(const ConvolutionJob& job, const Block& block, const ConvolutionJob* to_fill,
                        float* work) const {
   const size_t n = block.n, group = block.group, i0 = block.i0, channels = block.channels;
@@ -210,7 +216,7 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
     products.out_row = job.x.count;
     products.out_step = 1;
   }
-  // Rows that follow each other on both sides are one row.
+  // Rows without gaps between them, in the buffer and in the output, are treated as one long row.
   if (job.pitch == products.columns && products.out_row == products.columns * products.out_step) {
     products.columns *= rows;
     products.rows = 1;
@@ -325,7 +331,7 @@ void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
   for (size_t r = 0; r < y.runs(); ++r) {
     const size_t reach = y.reach(r), count = rows + reach;
     const ptrdiff_t first = y.shift[r] + static_cast<ptrdiff_t>(i0 * y.step);
-    // Rows [low, high) of the run have a source.
+    // Rows [low, high) of the run lie in the source; the others are padding.
     const size_t below = first < 0 ? static_cast<size_t>(-first) : 0;
     const size_t low = std::min(count, div_up(below, y.step));
     const auto start = static_cast<size_t>(first + static_cast<ptrdiff_t>(low * y.step));

@@ -12,7 +12,7 @@
 
 namespace bnns::impl {
 
-// What every pass of a layer shares: kernels of the target chosen when it is made, threads.
+// What all passes of a layer share. The kernels are those of the target chosen at creation.
 struct ConvolutionContext {
   ConvolutionContext(const ConvolutionGeometry& g, size_t thread_count)
       : geometry(g), threads(thread_count), run(thread_count) {}
@@ -23,7 +23,7 @@ struct ConvolutionContext {
   ElementRun run;
 };
 
-// Floats of the working memory, one stretch per thread.
+// The working memory: `per_thread` floats for each thread.
 struct ConvolutionWork {
   float* data;
   size_t per_thread;
@@ -35,38 +35,40 @@ struct ConvolutionPass {
   const ConvolutionPlan* plan;
   ConvolutionDirection direction;
   RowReader source;
-  Gradient to;  // an output, or a gradient that may be added to
+  Gradient to;  // the output, or a gradient that may be accumulated
   const float* panels;
   const float* bias;                  // per channel of `to`; NULL: none
   const FusedActivation* activation;  // NULL: none
 };
 
-// Whether kernels store into an image like `one` itself; else into a block, all channels of a
-// group, that is converted row by row.
+// Whether kernels store into an image like `one` directly. Otherwise they store into a block in
+// working memory, with room for all channels of a group, which is then converted row by row.
 bool stores_direct(const View& one, bool activation);
 
-// Floats per thread that a pass needs, if `to` looks like `one` with so many channels in a group.
+// Floats of working memory that a pass needs per thread. The samples of pass.to look like `one` and
+// have `channels` channels per group.
 size_t pass_scratch(const ConvolutionPlan& plan, const View& one, size_t channels, bool activation);
 
-// One tap without padding or steps: the source needs no buffer, its rows are those of the matrix.
+// Whether the source can serve as the matrix of the product without a copy: there is one tap,
+// stride 1 and no padding.
 bool is_source_itself(const ConvolutionJob& job, const RowReader& source);
 
-// Whether the depthwise kernels can read the source where it lies.
+// Whether the depthwise kernels can read the source in place.
 bool is_depthwise_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
                          const RowReader& source);
-// Their source for outputs from row i0 on.
+// What the depthwise kernels read for the output rows from i0 on: the source in place.
 ConvolutionDepthwise depthwise_of_source(const ConvolutionJob& job, const RowReader& source,
                                          size_t n, size_t channel, size_t i0);
-// The same for rows in a buffer of so many floats.
+// What they read if the source rows were copied into a buffer of `floats` values.
 ConvolutionDepthwise depthwise_of_buffer(const ConvolutionJob& job, const float* buffer,
                                          size_t floats);
 
-// Copies the source rows of outputs [i0, i0 + rows) of a job into the buffer `to`.
+// Copies the source rows that the output rows [i0, i0 + rows) of a job read into the buffer `to`.
 void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
                  const RowReader& source, size_t n, size_t c0, size_t channels, size_t i0,
                  size_t rows, float* to, float* row_scratch);
 
-// All samples of pass.to.
+// Computes all samples of pass.to.
 void run_pass(const ConvolutionContext& context, const ConvolutionPass& pass,
               const ConvolutionWork& work);
 

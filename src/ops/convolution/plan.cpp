@@ -9,17 +9,17 @@
 namespace bnns::impl {
 namespace {
 
-// Vectors may read so far behind the last row.
+// Floats that vector loads may read beyond the last row of the buffer.
 constexpr size_t kSlack = 64;
 
-// Places in the buffer are 32-bit numbers.
+// Offsets in the buffer are stored as 32-bit numbers.
 void require_buffer(size_t floats) {
   require(floats <= static_cast<size_t>(std::numeric_limits<int32_t>::max()),
           "the buffer of a convolution is ", floats,
           " values for one row of outputs; it must be below 2^31");
 }
 
-// The window on the large image: output p reads p * stride + r * dilation - before.
+// An axis towards the small image: output p reads p * stride + r * dilation - before.
 PlanAxis to_small(const ConvolutionAxis& a, size_t* tap, ptrdiff_t* shift) {
   for (size_t r = 0; r < a.taps; ++r) {
     tap[r] = r;
@@ -36,8 +36,9 @@ PlanAxis to_small(const ConvolutionAxis& a, size_t* tap, ptrdiff_t* shift) {
           .period = a.stride / std::gcd(a.stride, a.dilation)};
 }
 
-// The outputs y of the large image with (y + before) % stride == residue of tap `first_tap`. With
-// y + before = residue + stride * t, tap r reads t - (r * dilation - residue) / stride.
+// An axis towards the large image: its outputs are the y with (y + before) % stride == residue of
+// tap `first_tap`. With y + before = residue + stride * t, tap r reads
+// t - (r * dilation - residue) / stride.
 PlanAxis to_large(const ConvolutionAxis& a, size_t first_tap, size_t period, size_t* tap,
                   ptrdiff_t* shift) {
   const size_t residue = first_tap * a.dilation % a.stride;
@@ -63,8 +64,8 @@ PlanAxis to_large(const ConvolutionAxis& a, size_t first_tap, size_t period, siz
           .period = 1};
 }
 
-// Calls f(t, place of position t) where runs lie one after the other for n outputs each; position 0
-// has place 0. One step per position, however many runs there are.
+// Calls f(t, offset of tap t) for runs that are stored one after the other, for n outputs each; tap
+// 0 has offset 0. The time is proportional to the taps, however many runs there are.
 template <class F>
 void for_places(const PlanAxis& axis, size_t n, const F& f) {
   size_t start = 0;
@@ -74,7 +75,8 @@ void for_places(const PlanAxis& axis, size_t n, const F& f) {
   }
 }
 
-// Runs shared by taps, or one for each tap where they are so far apart that sharing costs more.
+// Lets taps share runs, or gives each tap its own where taps are so far apart that the halos of
+// shared runs would take more room. Returns the length of all runs.
 size_t choose_runs(PlanAxis& axis, size_t n) {
   const size_t shared = axis.start(axis.runs(), n);
   const size_t apart = checked_mul(axis.taps, n, "the rows of a convolution's buffer");
@@ -83,21 +85,22 @@ size_t choose_runs(PlanAxis& axis, size_t n) {
   return apart;
 }
 
-// The most output rows whose source rows fit, of a channel that may have `limit` of them.
+// The largest number of output rows that need at most `limit` source rows per channel, or 1.
 size_t rows_within(const PlanAxis& y, size_t limit) {
   const size_t halo = y.start(y.runs(), 0);
   const size_t shared = limit > halo ? (limit - halo) / y.runs() : 0;
   return std::clamp<size_t>(std::max(shared, limit / y.taps), 1, y.count);
 }
 
-// As many as make whole tiles, where blocks share no source rows; else shared out evenly.
+// The output rows of a block, at most `most`. With one tap blocks share no source rows and may have
+// any size: one that makes whole tiles is preferred. Otherwise all blocks get about equally many.
 size_t rows_of_block(const ConvolutionJob& job, size_t most, size_t tile) {
   for (size_t rows = most; job.y.taps == 1 && tile > 1 && rows > most / 2; --rows)
     if (rows * job.x.count % tile == 0) return rows;
   return div_up(job.y.count, div_up(job.y.count, most));
 }
 
-// From so many output channels of a group on, columns are packed.
+// From this many output channels per group on, the kernel that packs columns is used.
 constexpr size_t kManyOutputs = 16;
 
 struct Choice {
@@ -106,7 +109,7 @@ struct Choice {
 };
 
 constexpr Choice kChoices[] = {
-    // 3 x 3 taps, those of a column in rows that follow each other.
+    // 3 x 3 taps, whose three rows are neighbours in the buffer.
     {ConvolutionChoice::kDepthwise3x3,
      [](const ConvolutionJob& job, size_t outputs) {
        return outputs == 1 && job.x.taps == 3 && job.y.taps == 3 && job.y.runs() == 1 &&
@@ -117,8 +120,9 @@ constexpr Choice kChoices[] = {
     {ConvolutionChoice::kAny, [](const ConvolutionJob&, size_t) { return true; }},
 };
 
-// For a job that is laid out, by the output channels of a group rather than of a grain: all grains
-// use one kernel, so that even the bits of a NaN do not depend on the threads.
+// Chooses the kernels of a job after lay_out. The choice depends on the output channels of a group,
+// not of a grain: all grains use one kernel, so that even the bits of a NaN do not depend on the
+// number of threads.
 ConvolutionChoice choose(const ConvolutionJob& job, size_t outputs) {
   return std::find_if(std::begin(kChoices), std::end(kChoices),
                       [&](const Choice& choice) { return choice.accepts(job, outputs); })
@@ -132,8 +136,8 @@ ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry
   const size_t channels = limits.channels;
   const size_t depth = checked_mul(channels, g.taps(), "the depth of a convolution");
   const bool large = direction == ConvolutionDirection::kToLarge;
-  // To the small image every term has a place of its own in the buffer: a kernel that is too large
-  // is known before memory in proportion to it is taken.
+  // Towards the small image the buffer has at least one value per term, so that a kernel that is
+  // too large is refused here, before memory in proportion to it is allocated.
   if (!large) require_buffer(checked_add(depth, kSlack, "the depth of a convolution"));
   const auto period = [&](const ConvolutionAxis& a) {
     return large ? a.stride / std::gcd(a.stride, a.dilation) : 1;
@@ -170,7 +174,8 @@ ConvolutionPlan::ConvolutionPlan(const Memory& memory, const ConvolutionGeometry
   if (large && count_ > 1) share(memory, limits);
 }
 
-// The longest of all jobs, with the first and the last of all shifts.
+// The axis of the shared buffer: as many outputs as the longest job has, and two taps, the smallest
+// and the largest shift of all jobs, whose run contains the values of every tap.
 PlanAxis ConvolutionPlan::common_axis(const PlanAxis ConvolutionJob::*axis,
                                       ptrdiff_t* range) const {
   PlanAxis common = jobs_[0].*axis;
@@ -187,7 +192,9 @@ PlanAxis ConvolutionPlan::common_axis(const PlanAxis ConvolutionJob::*axis,
   return common;
 }
 
-// Jobs to the large image: all have step 1, and outputs of equal index read the same sources.
+// Lets the jobs towards the large image read one buffer: all have step 1, and outputs of equal
+// index read source values that are close to each other. Jobs keep their own buffers if the halo is
+// too large for that.
 void ConvolutionPlan::share(const Memory& memory, const Limits& limits) {
   range_ = Array<ptrdiff_t>(memory, 4);
   common_ = jobs_[0];

@@ -15,7 +15,7 @@ inline size_t row_offset(const Batch& images, size_t n, size_t c, size_t y) {
   const View& one = *images.sample;
   return n * images.step + c * one.stride[2] + y * one.stride[1];
 }
-// Of Float32 images.
+// Address of a row of Float32 images.
 inline float* row_of(const Batch& images, size_t n, size_t c, size_t y) {
   return images.at<float>(0) + row_offset(images, n, c, y);
 }
@@ -33,7 +33,7 @@ class RowReader {
 
   RowReader(const ElementRun& run, const Batch& images) : run_(&run), images_(images) {}
 
-  // Rows can be read where they lie, as images(): read() then needs no scratch.
+  // Whether rows are read in place, from images(): read() then needs no scratch.
   bool is_direct() const { return one().is_float(); }
   const Batch& images() const { return images_; }
   Row read(size_t n, size_t c, size_t y, float* scratch) const;

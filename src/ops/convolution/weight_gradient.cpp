@@ -8,23 +8,25 @@ namespace bnns::impl {
 namespace {
 
 constexpr size_t kBufferFloats = 65536;
-// Outputs of a block: what a tile reads of them stays in the first-level cache.
+// Pixels of the small image in a block: what a tile reads of them stays in the first-level cache.
+// kOuterOutputs is for the outer kernel.
 constexpr size_t kOutputs = 1024;
 constexpr size_t kOuterOutputs = 256;
-// Windows that share a copy of the small image.
+// About so many windows, pairs of a large channel and a tap, share a copy of the small image.
 constexpr size_t kWindows = 288;
-// Fewer windows where there would be fewer grains than this, if each has enough products.
+// A grain has fewer windows if there would be fewer than kGrains grains, but not so few that it has
+// less than kGrainProducts products.
 constexpr size_t kGrains = 6;
 constexpr double kGrainProducts = 200000;
 constexpr double kProductsPerNanosecond = 20;
 
-// Vectors of channels of a grain, shared out evenly.
+// Small channels of a grain: at most kOuterVectors vectors, about equally many in every grain.
 size_t channels_of_small(const ConvolutionGeometry& g, size_t lanes) {
   const size_t vectors = div_up(g.small_channels, lanes);
   return div_up(vectors, div_up(vectors, kOuterVectors)) * lanes;
 }
 
-// Channels that share a copy of the small image, shared out evenly.
+// Large channels that share a copy of the small image, about equally many in every grain.
 size_t channels_of_large(const ConvolutionGeometry& g) {
   const size_t blocks = div_up(checked_mul(g.large_channels, g.taps(), "the depth"), kWindows);
   return div_up(g.large_channels, std::min(blocks, g.large_channels));
@@ -55,8 +57,8 @@ size_t ConvolutionWeightGradientPlan::scratch(size_t widest) const {
   return checked_add(plan_.buffer(), rest, kWhat);
 }
 
-// Rows [i0, i0 + rows) of channels k0.. of sample n of the small image, [k][rows][row_], and with
-// many channels their transpose.
+// Copies rows [i0, i0 + rows) of channels [k0, k0 + ks) of sample n of the small image as
+// [k][rows][row_]. The outer kernel gets their transpose.
 void ConvolutionWeightGradientPlan::copy_small(const ConvolutionContext& context,
                                                const RowReader& small, size_t n, size_t k0,
                                                size_t ks, size_t i0, size_t rows,
@@ -73,7 +75,7 @@ void ConvolutionWeightGradientPlan::copy_small(const ConvolutionContext& context
                                     .to_row = channels,
                                     .end = channels});
   };
-  // Rows that follow each other need no copy before they are transposed.
+  // Rows without gaps between them are transposed without a copy.
   if (many_ && small.is_direct() && one.stride[0] == 1 && one.stride[1] == width) {
     const Row first = small.read(n, k0, i0, to.row_scratch);
     return transpose(first.data, one.stride[2]);
@@ -108,7 +110,7 @@ ConvolutionWeightGradientPlan::Buffers ConvolutionWeightGradientPlan::buffers(fl
   return b;
 }
 
-// Lanes are channels.
+// Adds the products of one block with the outer kernel, whose vectors hold small channels.
 void ConvolutionWeightGradientPlan::add_outer(const ConvolutionContext& context,
                                               const Images& images, const Block& at,
                                               const ConvolutionSums& block,
@@ -137,7 +139,7 @@ void ConvolutionWeightGradientPlan::add_outer(const ConvolutionContext& context,
   context.kernels.many.outer(outer);
 }
 
-// Lanes are pixels.
+// Adds the products of one block with the kernels whose vectors hold pixels.
 void ConvolutionWeightGradientPlan::add_weight_gradient(const ConvolutionContext& context,
                                                         const Images& images, const Block& at,
                                                         const ConvolutionSums& block,
@@ -200,7 +202,7 @@ void ConvolutionWeightGradientPlan::run(const ConvolutionContext& context,
   const size_t k_blocks = div_up(g.small_channels, small_channels_);
   const double sample_products =
       static_cast<double>(g.weights()) * static_cast<double>(g.y.small * g.x.small);
-  // Of the whole batch: grains must not depend on how it is cut into ranges.
+  // The products of the whole batch: grains must not depend on how it is cut into ranges.
   const double products = sample_products * static_cast<double>(samples.batch);
   const auto most =
       static_cast<size_t>(std::clamp(products / kGrainProducts, 1.0, double{kGrains}));
@@ -209,7 +211,7 @@ void ConvolutionWeightGradientPlan::run(const ConvolutionContext& context,
   const size_t c_blocks = div_up(g.large_channels, channels);
   const size_t row = g.taps() * small_channels_;  // sums of one large channel
   const auto body = [&](size_t grain, size_t worker) {
-    // The last blocks of both kinds are smaller: at the end, threads come out even.
+    // The last blocks have fewer channels; small grains at the end keep the threads balanced.
     const size_t group = grain / (c_blocks * k_blocks), k_block = grain % k_blocks;
     const size_t c0 = grain / k_blocks % c_blocks * channels, k0 = k_block * small_channels_;
     const size_t first = (group * k_blocks + k_block) * g.large_channels + c0;
@@ -233,7 +235,7 @@ void sum_channels(const ConvolutionContext& context, const SampleRange& samples,
   const View& one = *g.sample;
   const View to = whole(db);
   const double cost = 0.2 * static_cast<double>(one.count) * static_cast<double>(samples.count);
-  // Rows that follow each other are one row.
+  // Rows without gaps between them are summed as one row.
   const bool is_plane = one.stride[1] == one.extent[0] * one.stride[0];
   const size_t rows = is_plane ? 1 : one.extent[1], values = one.extent[0] * one.extent[1] / rows;
   parallel_for(useful_threads(context.threads, cost), one.extent[2], [&](size_t c, size_t) {

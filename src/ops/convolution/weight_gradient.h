@@ -1,7 +1,7 @@
 // The weight gradient: dw(k, c, r, s) = sum over the batch and p, q of small(k, p, q) times
 // large(c, ...) at the tap. A grain owns some channels of both images and runs over the batch in
-// order, so that the sums need no joining and have the same bits for any number of threads. A batch
-// may come in several parts: the sums are kept from one part to the next.
+// order, so that no sums of several threads are added and the result has the same bits for any
+// number of threads. A batch may come in several ranges: the sums are kept from one to the next.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,13 @@ class ConvolutionWeightGradientPlan {
   ConvolutionWeightGradientPlan(const Memory& memory, const ConvolutionGeometry& geometry,
                                 size_t lanes);
 
-  // Floats per thread, if rows of the images are at most `widest` long.
+  // Floats of working memory per thread, if rows of the images have at most `widest` values.
   size_t scratch(size_t widest) const;
-  // Floats of all sums of a call.
+  // Floats of the sums of all weights.
   size_t sums() const { return sums_; }
 
-  // Both images begin with the first sample of the range. dw is written after the last one.
+  // Sample 0 of `small` and `large` is the first one of the range. dw is written when the range
+  // ends the batch.
   void run(const ConvolutionContext& context, const SampleRange& samples, const RowReader& small,
            const RowReader& large, const ConvolutionWeights& dw, bool accumulate,
            const ConvolutionWork& work, float* sums) const;
@@ -44,7 +45,8 @@ class ConvolutionWeightGradientPlan {
   struct Images {
     const RowReader &small, &large;
   };
-  // Rows [i0, i0 + rows) of the small image of sample n, channels of the large one from c0 on.
+  // Rows [i0, i0 + rows) of the small image of sample n; the channels of the large image begin at
+  // c0.
   struct Block {
     size_t c0, n = 0, i0 = 0, rows = 0;
   };
@@ -55,16 +57,16 @@ class ConvolutionWeightGradientPlan {
   void run_grain(const ConvolutionContext& context, size_t samples, const Images& images,
                  const ConvolutionSums& block, float* work) const;
 
-  bool many_;  // lanes are channels of the small image; else they are pixels
+  bool many_;  // vectors hold channels of the small image (outer kernel), otherwise pixels
   size_t lanes_;
-  size_t small_channels_, large_channels_;  // of a grain, at most
+  size_t small_channels_, large_channels_;  // most channels of a grain
   ConvolutionPlan plan_;
-  size_t row_, plane_;  // of the copy of the small image
+  size_t row_, plane_;  // strides of the copy of the small image
   size_t sums_;
 };
 
-// db[k] (+)= sum over the batch of the rows of channel k; sums: one per channel, kept from one
-// range to the next.
+// db[k] (+)= sum of all values of channel k over the batch. `sums` has one value per channel and is
+// kept from one range to the next.
 void sum_channels(const ConvolutionContext& context, const SampleRange& samples, const Batch& g,
                   const Gradient& db, double* sums);
 

@@ -8,7 +8,7 @@
 namespace bnns::impl {
 namespace {
 
-// The taps w(k, c, r, ...) of one row.
+// Reads n weights that are `step` apart, such as the taps w(k, c, r, ...) of one row.
 void read_row(const ConvertKernels& kernels, const View& line, ptrdiff_t at, ptrdiff_t step,
               size_t n, float* to) {
   if (line.is_float()) {
@@ -29,12 +29,12 @@ bool is_dense_from_k(const ConvolutionGeometry& g, const ConvolutionWeights& w) 
          w.in == g.taps() && w.origin == 0;
 }
 
-// A job with all taps has them in order if it goes to the small image, else backwards.
+// A job with all taps has them in order towards the small image, in reverse towards the large one.
 bool has_all_taps(const ConvolutionGeometry& g, const ConvolutionJob& job) {
   return job.y.taps == g.y.taps && job.x.taps == g.x.taps;
 }
 
-// Any taps, and `width` output channels.
+// Packs a panel with any subset of the taps and `width` output channels, without SIMD.
 void pack_terms(const ConvolutionGeometry& g, const ConvolutionJob& job,
                 const ConvolutionPanel& panel, size_t width) {
   float* to = panel.to;
@@ -109,7 +109,7 @@ void pack_weights(PanelKernel pack_panel, const ConvolutionGeometry& g, const Co
                                 .to = panels + job.panels + (group * outputs + m) * job.depth};
       const size_t width = std::min(kPanel, outputs - m);
       if (!whole || width < kPanel) return pack_terms(g, job, panel, width);
-      // Source channels that follow each other are one with more taps.
+      // Source channels without gaps between them are treated as one channel with more taps.
       if (!panel.reversed && by_source == taps) panel.taps *= std::exchange(panel.sources, 1);
       pack_panel(panel);
     });
@@ -132,12 +132,14 @@ void store_weights(const OuterKernels& kernels, const ConvolutionGeometry& g,
   const size_t taps = g.x.taps, row = block.row;
   for (size_t k = 0; k < block.ks; ++k) {
     const float* sum = block.sums + k;
-    // Input channels are evenly spaced; output channels may come in blocks.
+    // Input channels are evenly spaced; output channels may come in blocks, so that each needs
+    // at().
     const ptrdiff_t start = to.at(g, block.k0 + k, block.c0);
     for (size_t c = 0; c < block.cs; ++c) {
       float* first = data + (to.transposed ? to.at(g, block.k0 + k, block.c0 + c)
                                            : start + static_cast<ptrdiff_t>(c * to.in));
-      // Strides of single taps may be anything: they are multiplied, never added up.
+      // An axis of one tap may have any stride. Offsets are index * stride: adding strides up could
+      // form a pointer outside the array.
       for (size_t r = 0; r < g.y.taps; ++r) {
         float* line = first + static_cast<ptrdiff_t>(r) * to.row;
         for (size_t s = 0; s < taps; ++s, sum += row) {

@@ -1,5 +1,5 @@
-// Weights of a convolution: where w(k, c, r, s) of geometry.h lies in any of the weight layouts,
-// the canonical copy [k of all groups][c of one group][r][s] in float, and its panels.
+// Weights of a convolution: the address of w(k, c, r, s) of geometry.h in any of the weight
+// layouts, the canonical copy [k of all groups][c of one group][r][s] in float, and its panels.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace bnns::impl {
 // Element (o, i, r, s), i inside its group, lies at
 //   origin + s * column + r * row + i * in + (o % block) * out + (o / block) * next_block.
 struct ConvolutionWeights {
-  View view;  // data, type, scaling, span; the axes are not used
+  View view;  // gives data, type, scaling and span; its axes are not used
   ptrdiff_t origin, column, row;
   size_t in, out, block, next_block;
   bool transposed;  // o belongs to the large image, i to the small one
 
-  // Of w(k, c, 0, 0).
+  // Offset of w(k, c, 0, 0).
   ptrdiff_t at(const ConvolutionGeometry& g, size_t k, size_t c) const {
     const size_t o = transposed ? k / g.small_channels * g.large_channels + c : k;
     const size_t i = transposed ? k % g.small_channels : c;
@@ -30,19 +30,20 @@ struct ConvolutionWeights {
   bool is_canonical(const ConvolutionGeometry& g) const;
 };
 
-// All stored values as one row, so that any of them can be read by its place.
+// A view of all stored values as one row, so that any of them can be read by its offset.
 View line_of(const View& view);
 
-// to: the canonical copy.
+// Writes the canonical copy of the weights to `to`.
 void read_weights(const ConvertKernels& kernels, const ConvolutionGeometry& g,
                   const ConvolutionWeights& weights, size_t threads, float* to);
 
-// The panels of all jobs of a plan; as many floats as there are weights.
+// Packs the panels of all jobs of a plan. `panels` has as many floats as there are weights.
 void pack_weights(PanelKernel pack_panel, const ConvolutionGeometry& g, const ConvolutionPlan& plan,
                   ConvolutionDirection direction, const float* weights, size_t threads,
                   float* panels);
 
-// Sums of channels k0.. and c0.. as the weight gradient kernel leaves them, into Float32 weights.
+// The sums of channels [k0, k0 + ks) and [c0, c0 + cs) as the weight gradient kernels leave them;
+// store_weights writes or adds them to Float32 weights.
 struct ConvolutionSums {
   float* sums;
   size_t row;
