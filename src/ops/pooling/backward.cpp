@@ -133,8 +133,8 @@ void PoolingOp::max_backward(const BackwardCall& call, size_t plane, const Plane
   }
 }
 
-// dx[index] += g. Rows of cells are cleared just before the windows that reach them: the clearing
-// of a whole plane would be waited for.
+// dx[index] += g. Rows of cells are set to zero just before the first windows that reach them: the
+// additions would have to wait for the stores that clear a whole plane.
 template <class T>
 void PoolingOp::scatter(const BackwardCall& call, size_t plane, const Plane& g, const Work& work,
                         const PoolingPlane<const T>& index, bool in_strips) const {
@@ -153,8 +153,8 @@ void PoolingOp::scatter(const BackwardCall& call, size_t plane, const Plane& g, 
   if (!direct) call.dx.write(run_, plane, work.dx, call.accumulate);
 }
 
-// Four windows far from each other in turn: neighbours often have the same cell, and an addition
-// would wait for what the one before it has just stored.
+// Adds one row of g, taking turns between four distant parts of the row: neighbouring windows often
+// have the same cell, and each addition would wait for the store of the one before it.
 template <class T>
 void PoolingOp::scatter_row(size_t j, const T* cells, const float* g, float* dx) const {
   const size_t n = problem_.x.windows, step = n / 4;
@@ -174,7 +174,7 @@ void PoolingOp::scatter_row(size_t j, const T* cells, const float* g, float* dx)
 
 // ---- Average, L2Norm ----
 
-// q = g / divisor, into padded rows.
+// Writes q = g / divisor into padded rows.
 void PoolingOp::divide_rows(const Plane& g, const Plane& x, const Work& work) const {
   const PoolingAxis& axis = problem_.x;
   const bool norm = problem_.kind == PoolingKind::kL2Norm;
@@ -190,7 +190,7 @@ void PoolingOp::divide_rows(const Plane& g, const Plane& x, const Work& work) co
   }
 }
 
-// Each row of q over the cells of a row.
+// Spreads each row of q over a row of cells: each cell receives the sum of the q of its windows.
 void PoolingOp::spread_rows(const Work& work) const {
   const PoolingAxis& axis = problem_.x;
   const PoolingTaps taps = {.count = axis.taps, .dilation = axis.dilation, .stride = axis.stride};
@@ -210,8 +210,9 @@ void PoolingOp::spread_rows(const Work& work) const {
   }
 }
 
-// The rows of windows that reach a row of cells: those from `low` to `high`, which only grow from
-// cell row to cell row, in steps that the dilation allows.
+// The rows of windows that have a tap in a row of cells. They are in [low, high), which the caller
+// keeps from one cell row to the next, since both limits only grow; with dilation, only every
+// `step`-th of them has such a tap.
 PoolingRows PoolingOp::rows_reaching(size_t cell_row, const float* rows, size_t pitch, size_t& low,
                                      size_t& high) const {
   const PoolingAxis& y = problem_.y;
@@ -228,7 +229,7 @@ PoolingRows PoolingOp::rows_reaching(size_t cell_row, const float* rows, size_t 
           .step = step * pitch};
 }
 
-// The planes [first, end) of a global average, those of a sample at once.
+// The planes [first, end) of a global average; one kernel call writes several planes of a sample.
 void PoolingOp::spread_planes(const BackwardCall& call, size_t first, size_t end) const {
   for (size_t plane = first, count; plane < end; plane += count) {
     count = std::min(end - plane, problem_.channels - plane % problem_.channels);
@@ -299,7 +300,7 @@ void PoolingOp::reserve(size_t batch, size_t callers) {
   const Sizes backward = backward_sizes(false);
   scratch_.reserve(callers, [&](Scratch& s) {
     prepare(s, forward, threads_);
-    if (!problem_.in.is_float()) return;  // others have no gradient
+    if (!problem_.in.is_float()) return;  // other types have no gradient
     prepare(s, backward, threads_);
     if (problem_.kind == PoolingKind::kMax)
       prepare_offsets(s, checked_mul(batch, problem_.channels, "working memory"),

@@ -11,14 +11,14 @@ namespace bnns::impl {
 struct PoolingOp::ForwardCall {
   Planes in, out;
   Batch indices;
-  const float* bias;  // by channel, NULL: none
+  const float* bias;  // one per channel; NULL: none
 };
 
 struct PoolingOp::BackwardCall {
   Planes in, out, dy, dx;
   bool wants_dx, accumulate;
-  Batch indices;  // without data: found again from in
-  // Of all planes. offsets NULL: they have none.
+  Batch indices;  // without data: Max computes them again from `in`
+  // Max: one range per plane, one offset per window of all planes. offsets NULL: not used.
   PoolingIndexRange* ranges;
   uint16_t* offsets;
   PoolingOrigins origins;

@@ -6,10 +6,10 @@
 namespace bnns::impl {
 namespace {
 
-// Windows of a strip: enough to pay for a call of a kernel.
+// Least number of windows in a strip (or one row): enough to pay for a kernel call.
 constexpr size_t kStrip = 128;
 
-// Whether the last window has a tap behind the last cell.
+// 1 if the last window has a tap behind the last cell, otherwise 0.
 size_t hangs_over(const PoolingAxis& axis) {
   return axis.stride * (axis.windows - 1) + axis.taps > axis.pad + axis.cells ? 1 : 0;
 }
@@ -22,7 +22,7 @@ size_t PoolingOp::index_offset(const Batch& indices, size_t plane, size_t row) c
          row * view.stride[1];
 }
 
-// Rows [first, first + count) of a plane's windows, from packed rows.
+// Writes the indices of rows [first, first + count) of a plane's windows from packed rows.
 void PoolingOp::write_index(const Batch& indices, size_t plane, size_t first, size_t count,
                             const int32_t* from) const {
   const View& view = *indices.sample;
@@ -44,7 +44,7 @@ void PoolingOp::write_index(const Batch& indices, size_t plane, size_t first, si
   }
 }
 
-// All indices of a plane into packed rows.
+// Reads all indices of a plane into packed rows.
 void PoolingOp::read_index(const Batch& indices, size_t plane, int32_t* to) const {
   const View& view = *indices.sample;
   const size_t n = problem_.x.windows, step = view.stride[0];
@@ -69,7 +69,8 @@ size_t PoolingOp::rows_of_strip() const {
   return std::max<size_t>(1, kStrip / problem_.x.windows);
 }
 
-// Cells of the rows up to the last one that windows before row `end` reach; of all windows, all.
+// The number of cells from the start of the plane to the end of the last row of cells that the rows
+// of windows before `end` reach. For end == windows it is the whole plane.
 size_t PoolingOp::cells_reached(size_t end) const {
   const PoolingAxis& y = problem_.y;
   if (end == y.windows) return problem_.cells();
@@ -79,7 +80,8 @@ size_t PoolingOp::cells_reached(size_t end) const {
 
 // ---- Checks ----
 
-// Whether the indices of a plane are inside it, or inside the cells of their strips.
+// Whether all indices of a plane are inside it; with `strips`, whether each is inside the cells
+// that its strip reaches (PoolingIndexRange::kStrip).
 bool PoolingOp::are_below(const Batch& indices, size_t plane, bool strips) const {
   const View& view = *indices.sample;
   const size_t n = problem_.x.windows, height = problem_.y.windows, step = view.stride[0];
@@ -102,7 +104,7 @@ bool PoolingOp::are_below(const Batch& indices, size_t plane, bool strips) const
   bool all = true;
   for (size_t first = 0; first < height; first += rows) {
     const size_t end = std::min(first + rows, height), limit = cells_reached(end);
-    // The rows in one line, where they are.
+    // Rows without gaps between them are checked by one call.
     const size_t lines = packed ? 1 : end - first;
     for (size_t k = 0; k < lines; ++k)
       all &= check(offset + (first + k) * view.stride[1], (end - first) / lines * n, limit);
@@ -110,7 +112,8 @@ bool PoolingOp::are_below(const Batch& indices, size_t plane, bool strips) const
   return all;
 }
 
-// check(plane) for all of a call, in the grains of the passes that read what it leaves in caches.
+// Calls check(plane) for all planes of a call. The grains are those of the pass that follows, so
+// that it finds the indices in the caches.
 template <class Check>
 bool PoolingOp::all_planes(size_t batch, const Check& check) const {
   const size_t planes = batch * problem_.channels, grain = planes_of_grain();
@@ -174,19 +177,20 @@ void PoolingOp::prepare_offsets(Scratch& scratch, size_t planes, bool offsets) c
   scratch.origin_cells = Array<uint32_t>(memory_, windows);
   scratch.origin_columns = Array<uint16_t>(memory_, windows);
   for (size_t k = 0; k < windows; ++k) {
-    const size_t row = k / n * y.stride - y.pad;  // wraps around before the first one
+    const size_t row = k / n * y.stride - y.pad;  // wraps around if it is before row 0
     scratch.origin_cells[k] = static_cast<uint32_t>(row * x.cells + k % n * x.stride - x.pad);
     const size_t before = k % n == 0 ? x.pad : 0, behind = k % n == n - 1 ? hangs_over(x) : 0;
     scratch.origin_columns[k] = static_cast<uint16_t>(before - behind);
   }
 }
 
-// The offsets of a plane. False if an index is outside its window.
+// Computes the offsets of a plane's indices. Returns false if an index is outside its window.
 template <class T>
 bool PoolingOp::encode(const PoolingPlane<const T>& index, const PoolingOrigins& origins,
                        uint16_t* offsets) const {
   const size_t n = problem_.x.windows, height = problem_.y.windows, taps = problem_.y.taps;
-  // Rows of windows that are inside as a whole are in one line, where they are.
+  // One call encodes all rows of windows whose cells are all inside the plane, if these rows have
+  // no gaps between them.
   const size_t whole = height - hangs_over(problem_.y);
   bool all = true;
   for (size_t j = 0, count; j < height; j += count) {

@@ -1,8 +1,8 @@
-// Row kernels of pooling. A row of windows is made in two steps: down the columns, over the rows
-// that the windows cover, into a padded row; then along that row. A maximum carries the cell it was
-// found in, counted through the plane; equal values, and NaN, are settled for the smaller cell,
-// which is the first in the order of a scan.
-// The padded rows (`columns`, `cells`, `padded`) are readable for two vectors behind their end.
+// Row kernels of pooling. A row of windows is computed in two steps: the first reduces each column
+// over the rows that the windows cover and writes a padded row; the second reduces that row along
+// each window. A maximum carries its cell, the index in the plane; among equal values, or several
+// NaN, the smallest cell wins, which is the first in the order of a scan.
+// Kernels may read two vectors behind the end of the padded rows (`columns`, `cells`, `padded`).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace bnns::impl {
 
-// Stands for "no cell" in padding; above all cells, so that it loses every tie.
+// The cell of padding. It is larger than every real cell, so that padding loses every tie.
 constexpr int32_t kNoCell = std::numeric_limits<int32_t>::max();
 
 struct PoolingTaps {
@@ -28,7 +28,7 @@ struct PoolingAxis {
 
 // The cells of a window that are inside the plane, along one axis.
 struct TapRange {
-  size_t cell = 0;  // the first
+  size_t cell = 0;  // the first of them
   size_t count = 0;
 };
 inline TapRange real_taps(const PoolingAxis& axis, size_t window) {
@@ -63,25 +63,26 @@ struct PoolingPlane {
 };
 
 struct PoolingKernels {
-  // columns[i] = the maximum over the rows; cells[i] its cell, that of the first row being
-  // first_cell + i and cell_step more in each further row. cells may be NULL. True if any is NaN.
+  // columns[i] = the maximum over the rows; cells[i] = its cell, which is first_cell + i in the
+  // first row and cell_step more in each further row. cells may be NULL. Returns whether any
+  // maximum is NaN.
   bool (*max_columns)(const PoolingRows& rows, size_t n, int32_t first_cell, int32_t cell_step,
                       float* columns, int32_t* cells);
-  // y[i] = bias + the maximum over the taps from columns[i * stride]; index[i] its cell. cells and
-  // index may be NULL. `nan` as max_columns returned it.
+  // y[i] = bias + the maximum over the taps that begin at columns[i * stride]; index[i] = its cell.
+  // cells and index may be NULL. `nan` is what max_columns returned.
   void (*max_windows)(const float* columns, const int32_t* cells, const PoolingTaps& taps, size_t n,
                       bool nan, float bias, float* y, int32_t* index);
   // columns[i] = the sum over the rows of x, or of its squares.
   void (*sum_columns)(const PoolingRows& rows, size_t n, bool squares, float* columns);
-  // With s the sum over the taps: y[i] = bias + s / (divisor[i] * factor), or without a divisor
-  // bias + sqrt(s). Nothing divided by 0 is 0.
+  // With s the sum over the taps: y[i] = bias + s / (divisor[i] * factor), where division by 0
+  // gives 0; without a divisor y[i] = bias + sqrt(s).
   void (*sum_windows)(const float* columns, const PoolingTaps& taps, size_t n, const float* divisor,
                       float factor, float bias, float* y);
 };
 const PoolingKernels* pooling_kernels();
 
 struct PoolingBackwardKernels {
-  // q[i] = g[i] / (divisor[i] * factor), 0 where that is division by 0.
+  // q[i] = g[i] / (divisor[i] * factor), where division by 0 gives 0.
   void (*divide)(const float* g, const float* divisor, float factor, size_t n, float* q);
   // row[x] = sum over the taps t of q((x + pad - t * dilation) / stride) where that is a whole
   // number; strides 1 and 2 only. q is 0 outside its row; padded[(count - 1) * dilation] is q(0).
@@ -92,7 +93,8 @@ struct PoolingBackwardKernels {
   void (*add_rows)(const PoolingRows& rows, size_t n, const float* factor, bool accumulate,
                    float* dx);
 
-  // Indices of the client.
+  // all_below: whether all indices of the client are below `limit`. narrow, widen: convert between
+  // the client's UInt64 indices and int32.
   bool (*all_below_32)(const uint32_t* index, size_t n, uint32_t limit);
   bool (*all_below_64)(const uint64_t* index, size_t n, uint64_t limit);
   void (*narrow)(const uint64_t* index, size_t n, int32_t* to);

@@ -1,5 +1,5 @@
-// The planes of a batch of images: used where they lie if their rows are contiguous Float32, else
-// read into and written from a buffer.
+// The planes of a batch of images. They are used in place if their rows are contiguous Float32,
+// otherwise they are read into a buffer and written from it.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class Planes {
   Planes(const Batch& images, size_t width, size_t height, size_t channels)
       : images_(images), width_(width), height_(height), channels_(channels) {
     const View& sample = *images.sample;
-    // A gradient may come in another layout of as many elements.
+    // The tensor of a gradient may have another shape with the same number of elements.
     const bool image = sample.rank == 3 && sample.extent[0] == width &&
                        sample.extent[1] == height && sample.extent[2] == channels;
     row_ = image ? sample.stride[1] : 0;
@@ -37,12 +37,12 @@ class Planes {
   size_t channel() const { return channel_; }
   size_t size() const { return width_ * height_; }
 
-  // Only of direct ones.
+  // Requires direct().
   Plane at(size_t plane) const {
     return {images_.at<float>(plane / channels_) + plane % channels_ * channel_, row_};
   }
 
-  // Where it lies, or a copy in the buffer.
+  // The plane in place, or a copy in the buffer.
   Plane read(const ConvertKernels& convert, size_t plane, float* buffer) const {
     if (direct_) return at(plane);
     read_values(convert, view_, plane * size(), size(), buffer);
@@ -53,7 +53,7 @@ class Planes {
     return direct_ ? at(plane) : Plane{buffer, width_};
   }
 
-  // From a packed plane; its values are lost when added to.
+  // Writes or adds a packed plane. Accumulation may overwrite the values of `packed`.
   void write(const ElementRun& run, size_t plane, float* packed, bool accumulate) const {
     if (direct_) {
       const Plane to = at(plane);
@@ -81,7 +81,7 @@ class Planes {
   size_t width_ = 0, height_ = 0, channels_ = 1;
   size_t channel_ = 0, row_ = 0;
   bool direct_ = false;
-  View view_;  // of all images, unless they are direct
+  View view_;  // all images of the batch, unless they are direct
 };
 
 }  // namespace bnns::impl

@@ -8,17 +8,18 @@
 namespace bnns::impl {
 namespace {
 
-// Behind padded rows: room for whole vectors of any target, twice.
+// Values behind a padded row that kernels may read: at least two vectors of any target.
 constexpr size_t kSlack = 48;
 constexpr size_t kMostLanes = 16;
-// Rows of windows made together: the second step must not read what the first has just stored, as
-// loads that span two stores in flight wait for both.
+// Rows of windows computed together. With several rows the second step does not read what the first
+// has just stored: a load that spans two stores in flight must wait for both.
 constexpr size_t kMostRows = 16;
 constexpr size_t kColumns = 16384;
-// Cells of a grain: some microseconds of work.
+// Cells and windows of a grain: some microseconds of work.
 constexpr size_t kGrain = 65536;
 
-// Windows between the first and the last can only be empty where taps jump over the plane.
+// Whether a window may have no cell inside the plane. If the first and the last window have one, a
+// window between them is empty only if the dilation is so large that its taps jump over the plane.
 bool may_have_empty(const PoolingAxis& axis) {
   return axis.dilation > axis.cells || real_taps(axis, 0).count == 0 ||
          real_taps(axis, axis.windows - 1).count == 0;
@@ -104,7 +105,8 @@ PoolingOp::Work PoolingOp::work_of(const Scratch& scratch, const Sizes& sizes,
   return work;
 }
 
-// Kernels write the cells and windows alone: padding stays as it is from here on.
+// Fills the padding of the buffers and the divisors. Kernels write only the cells and windows, so
+// that the padding keeps its values for all planes of a grain.
 void PoolingOp::fill_constants(const Sizes& sizes, const Work& work) const {
   const bool max = problem_.kind == PoolingKind::kMax;
   std::fill_n(work.columns, sizes.columns, max ? -std::numeric_limits<float>::infinity() : 0.0f);
@@ -168,12 +170,13 @@ void PoolingOp::forward(const Batch& in, const Batch& out, const Batch& indices,
       return average_planes(call, g * grain, end);
     for (size_t plane = g * grain; plane < end; ++plane) forward_plane(call, plane, work);
   });
-  // Functions that draw random numbers number the elements of the whole call.
+  // A random activation runs after the whole call, because its random numbers depend on the index
+  // of an element in the call.
   const FusedActivation& f = problem_.activation;
   if (f.is_random()) f.forward(threads_, with_samples(out), random_stream);
 }
 
-// The planes [first, end) of a global average, those of a sample at once.
+// The planes [first, end) of a global average; one kernel call computes those of one sample.
 void PoolingOp::average_planes(const ForwardCall& call, size_t first, size_t end) const {
   for (size_t plane = first, count; plane < end; plane += count) {
     const size_t channel = plane % problem_.channels;
@@ -214,7 +217,7 @@ void PoolingOp::pool_rows(const Plane& x, size_t first, size_t count, float bias
   }
 }
 
-// Rows [first, first + count) of y; index begins with the first of them.
+// Computes rows [first, first + count) of y. `index` has the indices of these rows only.
 void PoolingOp::max_rows(const Plane& x, size_t first, size_t count, float bias, const Work& work,
                          const Plane& y, int32_t* index) const {
   const PoolingAxis& axis = problem_.x;
@@ -267,7 +270,8 @@ void PoolingOp::mend_empty(float bias, float* y, int32_t* index) const {
   }
 }
 
-// Windows so far apart, or so wide, that a padded row would be mostly padding.
+// Computes one row where windows are so wide or so far apart that a padded row would consist mostly
+// of padding: `columns` has no padding, and each window visits only its cells inside the plane.
 void PoolingOp::max_row_apart(const float* columns, const int32_t* cells, float bias, float* y,
                               int32_t* index) const {
   for (size_t i = 0; i < problem_.x.windows; ++i) {
@@ -329,7 +333,7 @@ float PoolingOp::sum_of_plane(const Plane& x) const {
   return sums_->sum(x.data, n) / divisor_of_plane();
 }
 
-// Of a global average.
+// The divisor of a global average.
 float PoolingOp::divisor_of_plane() const {
   if (problem_.kind == PoolingKind::kAverageInside) return static_cast<float>(problem_.cells());
   return static_cast<float>(problem_.x.taps) * static_cast<float>(problem_.y.taps);

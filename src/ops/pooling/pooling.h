@@ -6,7 +6,8 @@
 // Backward, with g = dy act'(y): each g goes to the cell of its maximum; g / divisor to each cell
 // of the window; x g / p with p the norm; or dx = g[index]. db = sum of g per channel.
 // Windows without a cell inside give 0, index 0 and no gradient.
-// Parallel over planes, and over channels where db is wanted: it is summed sample by sample.
+// The work is parallel over planes. Where db is wanted it is parallel over channels, so that one
+// thread sums the db of a channel over the batch in order.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +29,11 @@ struct PoolingProblem {
   PoolingKind kind;
   PoolingAxis x, y;
   size_t channels;
-  View in, out;  // one sample, not collapsed
+  View in, out;  // one sample each, not collapsed
   FusedActivation activation;
 
   bool un_max() const { return kind == PoolingKind::kUnMax; }
-  // One window on the whole plane.
+  // Whether there is one window, which covers the whole plane.
   bool is_global() const {
     return windows() == 1 && real_taps(x, 0).count == x.cells && real_taps(y, 0).count == y.cells;
   }
@@ -42,30 +43,35 @@ struct PoolingProblem {
   size_t out_size() const { return un_max() ? cells() : windows(); }
 };
 
-// Where the indices of a plane may point: outside it; anywhere inside; or, of Max, as those of a
-// forward pass do: no further than the rows of cells that the windows of a strip of some rows
-// reach; or each into its own window, with offsets that say where.
+// What is known of the indices of a plane:
+//   kOutside  some index is outside the plane
+//   kPlane    all indices are inside the plane
+//   kStrip    Max: no index is behind the last row of cells that its strip, some rows of windows,
+//             reaches. The indices of a forward pass are like that.
+//   kWindow   Max: each index is inside its own window, and its offset there was computed
 enum class PoolingIndexRange : uint8_t { kOutside, kPlane, kStrip, kWindow };
 
 class PoolingOp {
  public:
   PoolingOp(const Memory& memory, size_t threads, const PoolingProblem& problem);
 
-  // One value per channel, of any readable type; read now, or at every call.
+  // The bias has one value per channel, of any readable type. own_bias copies it, use_bias lets
+  // every call read it.
   void own_bias(const View& bias);
   void use_bias(const View& bias) { client_bias_ = collapsed(bias); }
 
-  // One index per window, laid out as the tensor that has one element per window: UInt32 or UInt64.
+  // The indices, one per window, have the layout of the tensor with one element per window (the
+  // output of Max, the input of UnMax). Their type is UInt32 or UInt64.
   const View& index_view(BNNSDataType type) const {
     return type == BNNSDataTypeUInt32 ? index_view_32_ : index_view_64_;
   }
 
-  // indices are written by Max if they are given, and read by UnMax.
+  // Max writes the indices if they are given, UnMax reads them.
   void forward(const Batch& in, const Batch& out, const Batch& indices, uint64_t random_stream);
 
   struct Gradients {
-    Batch in;   // Max without indices, L2Norm
-    Batch out;  // not for the identity
+    Batch in;   // needed by Max without indices and by L2Norm
+    Batch out;  // needed unless the activation is the identity
     Batch dy;
     Gradient dx, db;
     Batch indices;
@@ -84,14 +90,14 @@ class PoolingOp {
   const char* backward_choice() const { return backward_choice_.name; }
 
  private:
-  // Sections of one worker's memory, in values.
+  // Sizes of the buffers of one worker, in values.
   struct Sizes {
-    size_t x, y, g, dx;  // planes of their tensors
-    size_t columns;      // padded rows of cells; cells beside them
-    size_t divisor;      // a row of windows
-    size_t padded;       // padded rows of windows
-    size_t rows;         // the gradient of each row of windows, spread over a row of cells
-    size_t cells, index;
+    size_t x, y, g, dx;   // one plane of each tensor
+    size_t columns;       // padded rows of cells, reduced over the rows of a window
+    size_t divisor;       // one row of windows
+    size_t padded;        // padded rows of windows
+    size_t rows;          // the gradient of each row of windows, spread over a row of cells
+    size_t cells, index;  // the cells of the maxima in `columns`; an index per window
 
     size_t floats() const { return x + y + g + dx + columns + divisor + padded + rows; }
     size_t integers() const { return cells + index; }
@@ -103,11 +109,11 @@ class PoolingOp {
   struct Scratch {
     Array<float> floats, channels;
     Array<int32_t> integers;
-    // Of the indices of Max, for all planes of a call: they are checked before anything is written,
-    // and read only once.
+    // The ranges and offsets of Max's indices, for all planes of a call: the indices are checked
+    // before anything is written, and the same reading yields their offsets.
     Array<PoolingIndexRange> ranges;
     Array<uint16_t> offsets;
-    Array<uint32_t> origin_cells;  // of the windows of a plane
+    Array<uint32_t> origin_cells;  // PoolingOrigins of the windows of a plane
     Array<uint16_t> origin_columns;
   };
   struct ForwardCall;
@@ -115,7 +121,7 @@ class PoolingOp {
 
   Planes in_planes(const Batch& images) const;
   Planes out_planes(const Batch& images) const;
-  // Whether kernels can work on the tensors of creation where they lie.
+  // Whether kernels can use tensors with the layout given at creation in place.
   bool in_is_direct() const { return in_planes(make_batch(problem_.in, nullptr, 1, 0)).direct(); }
   bool out_is_direct() const {
     return out_planes(make_batch(problem_.out, nullptr, 1, 0)).direct();
@@ -184,7 +190,7 @@ class PoolingOp {
   void sum_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
   void divide_rows(const Plane& g, const Plane& x, const Work& work) const;
   void spread_rows(const Work& work) const;
-  // Rows of windows `pitch` apart that reach a row of cells.
+  // The rows of windows, `pitch` apart, that contain a row of cells.
   PoolingRows rows_reaching(size_t cell_row, const float* rows, size_t pitch, size_t& low,
                             size_t& high) const;
   void un_max_backward(const BackwardCall& call, size_t plane, const Plane& g,
@@ -203,11 +209,11 @@ class PoolingOp {
   const PoolingBackwardSpecial* backward_special_;
   const SoftmaxKernels* sums_ = softmax_kernels();
   ElementRun run_;
-  bool global_;                                    // one window on the whole plane
-  bool regular_;                                   // padded rows are of reasonable length
+  bool global_;                                    // one window covers the whole plane
+  bool regular_;                                   // padded rows have a reasonable length
   bool may_be_empty_;                              // some window may have no cell inside
-  size_t columns_size_, padded_size_, row_pitch_;  // of one row
-  size_t rows_at_once_;                            // of windows
+  size_t columns_size_, padded_size_, row_pitch_;  // length of one row of these buffers
+  size_t rows_at_once_;                            // rows of windows computed together
   Array<float> own_bias_;
   View client_bias_;
   ScratchPool<Scratch> scratch_;

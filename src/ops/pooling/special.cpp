@@ -17,7 +17,7 @@ bool is_average(const PoolingProblem& p) {
   return p.kind == PoolingKind::kAverage || p.kind == PoolingKind::kAverageInside;
 }
 
-// Windows of 3 cells at a stride of 2 whose middle cell is always inside.
+// Windows of 3 cells at a stride of 2 whose middle cell is always inside the plane.
 bool is_3by2(const PoolingAxis& axis) {
   return axis.taps == 3 && axis.stride == 2 && axis.dilation == 1 && axis.pad <= 1 &&
          2 * axis.windows <= axis.pad + axis.cells;
@@ -27,7 +27,7 @@ bool is_3x3(const PoolingProblem& p) {
   return is_3by2(p.x) && is_3by2(p.y);
 }
 
-// Windows of 2 cells at a stride of 2, all of them inside.
+// Windows of 2 cells at a stride of 2, all of which are inside the plane.
 bool is_2by2(const PoolingAxis& axis) {
   return axis.taps == 2 && axis.stride == 2 && axis.dilation == 1 && axis.pad == 0 &&
          2 * axis.windows <= axis.cells;

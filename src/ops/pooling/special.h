@@ -1,8 +1,8 @@
-// Kernels for single kinds of windows, and the lists from which they are chosen when an op is made.
-// Each list is searched from its beginning: the first choice that accepts the problem serves it,
-// and the last one, with no kernels of its own, accepts all. A choice takes over some steps of a
-// pass; where its pointer is NULL, the op takes the general steps. To remove a choice, delete its
-// entry in special.cpp, its declaration here and the file of its kernels.
+// Kernels for particular window shapes, and the lists from which an op chooses them at creation.
+// Each list is searched from its beginning: the first choice that accepts the problem is used, and
+// the last one, which has no kernels of its own, accepts every problem. A choice replaces some
+// steps of a pass; where its pointer is NULL, the op runs the general steps. To remove a choice,
+// delete its entry in special.cpp, its declaration here and the file of its kernels.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct PoolingProblem;
 
 // ---- Forward ----
 
-// Rows of windows [first, first + count) of a plane; y begins with the first of them.
+// Rows of windows [first, first + count) of a plane; y.data is the first of these rows.
 struct PoolingRowsCall {
   PlaneAxes axes;
   size_t first, count;
@@ -26,15 +26,16 @@ struct PoolingRowsCall {
 };
 
 struct PoolingForwardSpecial {
-  // Whether the windows of a row are enough to fill the vectors of the target.
+  // Whether a row has enough windows to fill the vectors of the target.
   bool (*takes)(const PoolingAxis& x) = nullptr;
-  // y = bias + the maxima, and their cells; index.data may be NULL. False if there may be a NaN:
-  // then the rows must be made in general steps.
+  // y = bias + the maxima; index: their cells, data may be NULL. Returns false if there may be a
+  // NaN: then the general steps must compute the rows.
   bool (*max)(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) = nullptr;
-  // y = bias + sum / (divisor * factor), the factor being the rows of the window inside the plane,
-  // or with whole windows 1.
+  // y = bias + sum / (divisor * factor). The factor is the number of rows of the window inside the
+  // plane, or 1 if `whole` is set.
   void (*average)(const PoolingRowsCall& call, bool whole, const float* divisor) = nullptr;
-  // y[k * y_step] = bias[k] + the sum of n values from x + k * x_step / divisor. bias may be NULL.
+  // y[k * y_step] = bias[k] + (sum of the n values at x + k * x_step) / divisor for k < count. bias
+  // may be NULL.
   void (*average_planes)(const float* x, size_t x_step, size_t n, size_t count, float divisor,
                          const float* bias, float* y, size_t y_step) = nullptr;
 };
@@ -43,14 +44,15 @@ struct PoolingForwardSpecial {
 
 struct PoolingBackwardSpecial {
   bool (*takes)(const PoolingAxis& x) = nullptr;
-  // dx = the sum over those g whose index is the cell; offsets (see below) are packed.
+  // Each cell of dx = the sum of those g whose index is this cell. The offsets (see below) are
+  // packed.
   void (*max)(const PlaneAxes& axes, const uint16_t* offsets, const PoolingPlane<const float>& g,
               const PoolingPlane<float>& dx) = nullptr;
-  // dx (+)= the sum over the windows of a cell of g / (divisor * factor), the factor being the rows
-  // of the window inside the plane, or with whole windows 1.
+  // Each cell of dx (+)= the sum of g / (divisor * factor) over the windows that contain the cell.
+  // The factor is the number of rows of the window inside the plane, or 1 if `whole` is set.
   void (*average)(const PlaneAxes& axes, bool whole, const PoolingPlane<const float>& g,
                   const float* divisor, bool accumulate, const PoolingPlane<float>& dx) = nullptr;
-  // dx = g[k * g_step] / divisor, n times from dx + k * dx_step.
+  // Fills the n values at dx + k * dx_step with g[k * g_step] / divisor, for k < count.
   void (*average_planes)(const float* g, size_t g_step, float divisor, size_t n, size_t count,
                          float* dx, size_t dx_step) = nullptr;
 };
@@ -58,18 +60,19 @@ struct PoolingBackwardSpecial {
 // ---- Offsets of the maxima, for the backward kernels of 2 x 2 and 3 x 3 windows ----
 
 // The offset of an index is its distance from the first cell of its window: row * width + column.
-// Planes whose indices have one are of this width at most, so that 16 bits and a sign are enough.
+// Offsets are used for planes of at most this width, so that 16 bits with a sign hold them.
 constexpr size_t kWidestOffset = 8192;
 
-// Of windows, from left to right and downwards.
+// For each window of a plane, row by row.
 struct PoolingOrigins {
-  const uint32_t* cell;    // the first one, modulo 2^32
-  const uint16_t* column;  // its first column inside the plane; of those without the last one, -1
+  const uint32_t* cell;    // the window's first cell, modulo 2^32: it may be in the padding
+  const uint16_t* column;  // the first window column inside the plane; -1 if the last is outside
 };
 
-// The cells of windows that are inside a plane: 2 columns of 2, or 3 columns of 2 or 3.
+// The part of a window that is inside the plane: 2 columns and 2 rows, or 3 columns and 2 or 3
+// rows.
 struct PoolingReach {
-  size_t width;  // of the plane
+  size_t width;  // row length of the plane
   size_t columns, rows;
 };
 
@@ -85,7 +88,7 @@ const PoolingOffsetKernels* pooling_offset_kernels();
 
 // ---- Choices ----
 
-// Those of the chosen target, each in a file of its own.
+// The kernels of the chosen target, each in a file of its own.
 const PoolingForwardSpecial* pooling_3x3();
 const PoolingForwardSpecial* pooling_2x2();
 const PoolingForwardSpecial* pooling_global_average();
