@@ -82,7 +82,7 @@ HWY_INLINE double ElementLoop(const LossElements& b, const LossCoefficients& p) 
   return b.weights == nullptr ? sum * b.weight : sum;
 }
 
-// Sums linear + log(1 + e). With q = (1 + e_1) (1 + e_2) ... - 1, in which small e are not lost,
+// Sums linear + log(1 + e). With q = (1 + e_1) (1 + e_2) ... - 1, which keeps the bits of small e,
 // one log(1 + q) serves many elements.
 struct LogSum {
   V linear, q;
@@ -98,7 +98,7 @@ struct LogSum {
   }
 };
 
-// The plain loop for losses that have such parts.
+// The loop of kPlain for losses that are split into linear + log(1 + e).
 template <class F>
 HWY_INLINE double LogSumLoop(const LossElements& b, const LossCoefficients& p) {
   const D d;

@@ -12,7 +12,7 @@ namespace {
 
 using enum LossFamily;
 
-// Row k describes function k + 1. Costs are of loss and gradient on cached data, rounded.
+// Entry k describes function k + 1. The costs are those of loss and gradient on cached data.
 constexpr LossInfo kRows[] = {
     {BNNSLossFunctionSoftmaxCrossEntropy, "SoftmaxCrossEntropy", kSample, true, 0.8f},
     {BNNSLossFunctionSigmoidCrossEntropy, "SigmoidCrossEntropy", kElement, false, 1},
@@ -26,15 +26,16 @@ constexpr LossInfo kRows[] = {
     {BNNSLossFunctionCategoricalCrossEntropy, "CategoricalCrossEntropy", kSample, true, 0.8f},
 };
 
-// Elements of a grain, and grains of a reduction at most: their sums fit on the stack.
+// kGrain and kRowGrain: elements of a grain. There are at most kMaxPartials grains, so that their
+// sums fit on the stack.
 constexpr size_t kGrain = 16384;
 constexpr size_t kRowGrain = 4096;
 constexpr size_t kMaxPartials = 256;
 
-// x, labels, weights and gradient of a row that is not contiguous.
+// Buffers for a row that is not contiguous: x, labels, weights and gradient.
 constexpr size_t kLines = 4;
 
-// The sum over grains of `grain` items, in the order of the grains.
+// Sums body(first, last, worker) over all grains of `grain` items, in the order of the grains.
 template <class Body>
 double sum_of_grains(size_t threads, size_t items, size_t grain, const Body& body) {
   double partials[kMaxPartials];
@@ -64,7 +65,7 @@ View dense_view(const float* data, size_t count) {
   return view;
 }
 
-// Every `step`-th element of a view of floats, from the `first` on.
+// Gathers n elements of a view of floats: every `step`-th one, beginning with `first`.
 void read_line(const View& view, const float* data, size_t first, size_t step, size_t n,
                float* out) {
   for (size_t i = 0; i < n; ++i) out[i] = data[offset_of(view, first + i * step)];
@@ -79,7 +80,7 @@ Weights weights_of(const LossTensors& call, size_t count) {
   return per_sample ? Weights::kPerSample : Weights::kPerElement;
 }
 
-// Of all elements of sample b; 1 where every element has its own.
+// The weight that all elements of sample b share; 1 if every element has its own weight.
 float weight_of(const LossTensors& call, Weights kind, size_t b) {
   if (kind == Weights::kOne) return *call.weights;
   return kind == Weights::kPerSample ? call.weights[b] : 1;
@@ -92,18 +93,18 @@ const LossInfo* find_loss(BNNSLossFunction function) {
   return index < std::size(kRows) ? &kRows[index] : nullptr;
 }
 
-// What multiplies the entries: their weights, and the factor of the reduction.
+// The factors of the entries: their weights, and the factor of the reduction.
 struct LossOp::Factors {
   Weights weights;
-  double divisor;  // of the sum; 0: the loss is 0
+  double divisor;  // divides the sum of the entries; if it is 0, the loss is 0
   float scale;     // upstream / divisor
 };
 
 LossOp::LossOp(const Memory& memory, size_t threads, const LossProblem& problem)
     : memory_(memory), threads_(threads), problem_(problem), scratch_(memory) {}
 
-// Sum of the weights of all entries, and how many are not 0; an entry per sample with weights per
-// element weighs their sum.
+// The sum of the weights of all entries, and how many of them are not 0. In a per-sample loss with
+// weights per element, the weight of an entry is the sum over its elements.
 WeightTotals LossOp::weight_totals(const LossTensors& call) const {
   const size_t n = problem_.sample.count;
   const bool per_sample_sums =
@@ -138,7 +139,7 @@ LossOp::Factors LossOp::factors(const LossTensors& call) const {
   Factors f = {.weights = weights_of(call, problem_.sample.count), .divisor = 1};
   if (by_weight && f.weights != Weights::kNone) {
     const WeightTotals totals = weight_totals(call);
-    // One weight may stand for several entries.
+    // Several entries may share one weight.
     double repeats = 1;
     if (f.weights == Weights::kOne) repeats = entries;
     if (f.weights == Weights::kPerSample) repeats = entries / static_cast<double>(call.batch());
@@ -162,14 +163,14 @@ void LossOp::run(const LossTensors& call) {
 
 namespace {
 
-// The tensors of a call element by element; what is absent is never read, any contiguous view
-// keeps its place.
+// The tensors of a call, visited element by element. A tensor that is absent is never accessed; a
+// dense view of `in` is its placeholder.
 enum : size_t { kX, kT, kGradient, kUpstream, kWeights, kEntries, kTensors };
 
 struct ElementTensors {
   std::array<Operand, kTensors> operands;
   bool present[kTensors] = {};
-  bool flat = true;  // all are contiguous
+  bool flat = true;  // all tensors are contiguous
 
   ElementTensors(const LossProblem& problem, const LossTensors& call, Weights weights) {
     const size_t count = problem.sample.count * call.batch();
@@ -190,7 +191,8 @@ struct ElementTensors {
       set(kEntries, Operand::kWrite, dense_view(call.out, count));
   }
 
-  // body(rows, n) over a stretch of elements; rows of absent tensors are nullptr.
+  // Calls body(rows, m) for the elements [first, first + n), in one or more blocks of m. The rows
+  // of absent tensors are nullptr.
   template <class Body>
   void for_rows(const ConvertKernels& convert, size_t first, size_t n, const Body& body) const {
     const auto run = [&](std::array<float*, kTensors> rows, size_t m) {
@@ -308,7 +310,8 @@ double LossOp::rows_of_samples(const LossTensors& call, const Factors& f, size_t
                    .losses = call.out == nullptr ? nullptr : losses,
                    .n = problem_.row_length};
   double sum = 0, sample_sum = 0;
-  // `row` counts the rows of the batch; a block stays inside a sample that has several.
+  // `row` is an index over all rows of the batch. If samples have several rows, a block of rows
+  // does not reach into the next sample.
   for (size_t row = first * per_sample; row < last * per_sample;) {
     const size_t b = row / per_sample, inside = row % per_sample;
     rows.count = std::min(kMaxLossRows, single ? last - b : per_sample - inside);
@@ -334,7 +337,7 @@ double LossOp::rows_of_samples(const LossTensors& call, const Factors& f, size_t
   return sum;
 }
 
-// Rows that lie scattered are gathered, one at a time.
+// A sample whose rows are not contiguous: each row is gathered, computed and scattered.
 double LossOp::rows_of_sample(const LossTensors& call, const Factors& f, size_t b,
                               float* lines) const {
   const size_t n = problem_.sample.count, length = problem_.row_length, step = problem_.row_step;

@@ -1,10 +1,10 @@
 // Losses with their gradients in one pass: the table of functions, the kernels of the chosen target
 // and the op that runs them over a batch with threads.
 //   in_delta = or += u rho dl/dx,   u the upstream gradient, rho the factor of the reduction
-// Per-element losses: one entry per element; grains are fixed blocks of elements. Per-sample
-// losses: one entry per sample, the sum over its rows; grains are samples, no row is split. The
-// entries of a grain are summed in float lanes over short blocks, everything else in double, in a
-// fixed order. The YOLO loss is in ops/loss/yolo.h; the table knows it.
+// A per-element loss has one entry per element; its grains are fixed blocks of elements. A
+// per-sample loss has one entry per sample, the sum over its rows; its grains are samples, and no
+// row is split. The entries of a grain are summed in float vectors over short blocks, everything
+// else in double, in a fixed order. The YOLO loss is in ops/loss/yolo.h; the table lists it too.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct LossInfo {
   const char* name;
   LossFamily family;
   bool along_axis;    // rows run along size[0]; otherwise a sample is one row
-  float nanoseconds;  // rough cost of an element, to decide about threads
+  float nanoseconds;  // rough cost of an element; decides how many threads are used
 };
 
 // nullptr for a value that is no BNNSLossFunction.
@@ -37,7 +37,7 @@ struct LossCoefficients {
 
 // ---- Kernels ----
 
-// n contiguous elements. What is nullptr is not there, or not wanted.
+// n contiguous elements. Inputs that do not exist and outputs that are not wanted are nullptr.
 struct LossElements {
   const float* x;
   const float* t;
@@ -51,7 +51,7 @@ struct LossElements {
   bool wants_sum;
   size_t n;
 };
-// The sum of the weighted losses.
+// Returns the sum of the weighted losses.
 using ElementLossKernel = double (*)(const LossElements& elements, const LossCoefficients& p);
 
 // `count` rows of n contiguous elements, at most kMaxLossRows.
@@ -66,8 +66,8 @@ struct LossRows {
   float* gradient;  // or nullptr
   size_t gradient_stride;
   bool accumulate;
-  const float* weight;  // one per row, inside the formula
-  const float* scale;   // one per row, of the gradient
+  const float* weight;  // one per row; a factor of loss and gradient
+  const float* scale;   // one per row; a further factor of the gradient
   float* losses;        // one per row, or nullptr
   size_t count;
   size_t n;
@@ -81,7 +81,7 @@ struct WeightTotals {
 
 constexpr size_t kLossFunctions = BNNSLossFunctionCategoricalCrossEntropy + 1;
 struct LossKernels {
-  ElementLossKernel element[kLossFunctions];  // by function value; nullptr where it has none
+  ElementLossKernel element[kLossFunctions];  // by function value; nullptr if it is per sample
   RowLossKernel rows[kLossFunctions];
   WeightTotals (*weight_totals)(const float* weights, size_t n);
 };
@@ -89,7 +89,7 @@ const LossKernels* loss_kernels();
 
 // ---- The op ----
 
-// Where the index-th element of a view lies, in values.
+// Offset of the index-th element of a view, in values.
 inline size_t offset_of(const View& view, size_t index) {
   size_t offset = 0;
   for (size_t k = 0; k < view.rank; ++k) {
@@ -102,9 +102,9 @@ inline size_t offset_of(const View& view, size_t index) {
 struct LossProblem {
   const LossInfo* info = nullptr;
   BNNSLossReductionFunction reduction = BNNSLossReductionNone;
-  View sample;            // of in and of labels
-  size_t row_length = 1;  // per-sample losses: elements of a row,
-  size_t row_step = 1;    // and the distance of its neighbours in the order of memory
+  View sample;            // one sample of the input, and of the labels
+  size_t row_length = 1;  // per-sample losses: elements of a row
+  size_t row_step = 1;    // distance between neighbours of a row, in elements in memory order
   LossCoefficients parameters;
 
   bool reduced() const { return reduction != BNNSLossReductionNone; }
@@ -120,8 +120,8 @@ struct LossTensors {
   size_t weights_size = 0;
   float* out = nullptr;  // nullptr in backward
   Gradient in_delta;
-  float upstream = 1;  // of a reduced loss; 1 in the forward call
-  Batch out_delta;     // of an unreduced one in backward: all entries, in order
+  float upstream = 1;  // upstream gradient of a reduced loss; 1 in the forward call
+  Batch out_delta;     // upstream gradients of an unreduced loss, in backward: one per entry
 
   size_t batch() const { return in.size; }
 };

@@ -108,7 +108,7 @@ struct SoftmaxLabels {
   }
 };
 
-// Float sums of a block, by lane.
+// The float sums of a block, one per lane.
 struct SoftmaxLanes {
   Tail::V e, s, sz, labels;
 };
@@ -210,7 +210,7 @@ HWY_INLINE void RunSoftmaxRow(const SoftmaxRow<kCategorical>& row, float weight,
   const float factor = weight * scale;
   float of_e = factor * results.s[r], of_label = factor;
   if constexpr (kCategorical) {
-    // Without any label there is no loss, and no gradient.
+    // A row whose labels are all 0 has no loss and no gradient.
     const float m = static_cast<float>(sums.labels), inverse = m > 0 ? 1 / m : 0;
     results.factor[r] = weight * inverse;
     of_e = m > 0 ? factor : 0;

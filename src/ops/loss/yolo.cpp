@@ -47,9 +47,9 @@ double overlap_of(Span ax, Span ay, Span bx, Span by) {
 struct YoloOp::Cell {
   const float* x;
   const float* t;
-  float* gradient;  // of the sample, or nullptr
-  const View* layout;
-  size_t first;  // number of x[0] in its sample
+  float* gradient;     // of the whole sample, or nullptr
+  const View* layout;  // one sample of the gradient
+  size_t first;        // index of x[0] in its sample
   bool accumulate;
   double upstream;
 
@@ -67,14 +67,14 @@ YoloOp::YoloOp(const Memory& memory, size_t threads, const YoloProblem& problem,
   std::copy_n(anchor_sizes, anchor_sizes_.size(), anchor_sizes_.data());
 }
 
-// How well the shape of an anchor fits the true box, both around one centre.
+// The IOU of an anchor and the true box when both have the same centre.
 double YoloOp::anchor_fit(const Cell& cell, size_t anchor) const {
   const float* t = cell.t + anchor * problem_.box;
   return overlap_of({0, anchor_sizes_[2 * anchor]}, {0, anchor_sizes_[2 * anchor + 1]},
                     {0, t[kWidth]}, {0, t[kHeight]});
 }
 
-// Place, size and classes of a box that is there.
+// The losses of position, size and classes of an obj anchor, and their gradients.
 double YoloOp::run_object(const Cell& cell, size_t anchor) const {
   const size_t base = anchor * problem_.box;
   const float *x = cell.x + base, *t = cell.t + base;
@@ -112,7 +112,8 @@ double YoloOp::run_box(const Cell& cell, size_t anchor, double best_fit) const {
   const size_t base = anchor * problem_.box;
   const float *x = cell.x + base, *t = cell.t + base;
   const double fit = anchor_fit(cell, anchor);
-  // Written so that a true box of NaN counts, and its NaN reaches the loss.
+  // !(fit < best_fit) instead of fit >= best_fit: a true box with NaN is obj, so that the NaN
+  // reaches the loss.
   const bool object =
       t[kConfidence] == 1 && (!(fit < best_fit) || fit > double{problem_.object_minimum_iou});
   double loss = 0, target = 0, scale = 0;

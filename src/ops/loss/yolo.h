@@ -4,9 +4,10 @@
 //   obj   (s(x) - X)^2 + (s(y) - Y)^2, Huber(w - log(W / aw + 1e-5)) and the same for h,
 //         cross entropy of softmax(classes) and the labels
 //   all   cross entropy of s(confidence) and its target: IOU of the boxes or 1 for obj, else 0
-// each with its scale. obj: the label's confidence is 1 and the anchor fits best of its cell, or
-// better than object_minimum_iou. Anchors that fit at no_object_maximum_iou or better without being
-// obj do not count. The gradient takes the target of the confidence as a constant.
+// each with its scale. An anchor is obj if the label's confidence is 1 and its IOU with the true
+// box is the best of its cell, or above object_minimum_iou. Anchors that are not obj and whose IOU
+// is not below no_object_maximum_iou contribute nothing. The gradient treats the target of the
+// confidence as a constant.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +30,12 @@ struct YoloProblem {
 
 class YoloOp {
  public:
-  // `anchor_sizes`: width and height of every anchor; copied.
+  // `anchor_sizes`: width and height of every anchor; they are copied.
   YoloOp(const Memory& memory, size_t threads, const YoloProblem& problem,
          const float* anchor_sizes);
 
-  // in and labels are contiguous samples; in_delta may have any layout. The loss is a sum.
+  // The samples of in and labels are contiguous; in_delta may have any layout. The loss is the sum
+  // over the batch.
   void run(const LossTensors& call) const;
 
  private:
