@@ -12,18 +12,19 @@
 namespace bnns::impl {
 namespace {
 
-constexpr size_t kLanes = 64;  // neighbouring rows handled together; whole vectors of any target
+constexpr size_t kLanes = 64;  // neighbouring rows computed together; whole vectors of any target
 constexpr size_t kGrainElements = 4096;
-constexpr size_t kSumBlock = 256;  // terms of a sum across rows before it starts from zero again
+constexpr size_t kSumBlock = 256;  // terms of a partial sum across rows
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// Rows and their neighbours: `run` is the stretch kernels work on, along the row or across rows.
+// How kernels traverse the rows: one call covers values of one axis, the run, which is the fastest
+// axis of a row or, if `across`, an axis of neighbouring rows.
 struct Plan {
   bool across = false;
   size_t run = 1;
   AxesOffsets run_stride = {1, 1, 1, 1};
-  Axes inside;   // the rest of a row
-  Axes outside;  // the rows, or blocks of neighbouring rows
+  Axes inside;   // the other axes of a row
+  Axes outside;  // the axes that count rows, without the run
 
   Plan(const Axes& axes, bool may_go_across) {
     across = may_go_across && axes.rank() > 0 && !axes[0].reduced;
@@ -39,14 +40,14 @@ struct Plan {
     }
   }
   size_t row_length() const { return across ? inside.count() : run * inside.count(); }
-  // i values further along the run.
+  // The offsets i values further along the run.
   AxesOffsets along(AxesOffsets at, size_t i) const {
     for (size_t t = 0; t < kMaxAxesTensors; ++t) at[t] += static_cast<ptrdiff_t>(i) * run_stride[t];
     return at;
   }
 };
 
-// A tensor that kernels see as contiguous floats.
+// Presents a tensor to kernels as contiguous floats, through a buffer where it is not.
 class Port {
  public:
   Port(const ConvertKernels& convert, const AxesTensor& tensor, ptrdiff_t stride)
@@ -84,7 +85,7 @@ class Port {
   ptrdiff_t stride_;
 };
 
-// body(offsets, n) over the pieces of one row, at most `limit` values each.
+// Calls body(offsets, n) for the pieces of one row, which have at most `limit` values each.
 template <class Body>
 void for_pieces(const Plan& plan, const AxesOffsets& row, size_t limit, const Body& body) {
   for (size_t j = 0; j < plan.inside.count(); ++j) {
@@ -95,7 +96,8 @@ void for_pieces(const Plan& plan, const AxesOffsets& row, size_t limit, const Bo
   }
 }
 
-// body(offsets of a row, its number), or across rows body(offsets of the first of n rows, n).
+// Calls body(offsets of a row, index of the row) for every row; if plan.across, body(offsets of the
+// first of n neighbouring rows, n) for every block of rows.
 template <class Body>
 void for_rows(const SoftmaxRun& run, const Plan& plan, const Body& body) {
   const size_t blocks = plan.across ? div_up(plan.run, kLanes) : 1;
@@ -138,7 +140,8 @@ struct alignas(64) LaneStatistics {
   float max[kLanes], sum[kLanes];
 };
 
-// add(j, partial) over the elements j of `lanes` neighbouring rows; blocks keep long sums accurate.
+// Sums neighbouring rows, one per lane: add(j, partial) adds element j of every row. Partial sums
+// of kSumBlock terms keep long sums accurate.
 template <class Add>
 void sum_lanes(size_t count, float (&sums)[kLanes], const Add& add) {
   std::fill_n(sums, kLanes, 0.0f);
@@ -159,7 +162,7 @@ void lane_statistics(const SoftmaxKernels& k, const Plan& plan, const AxesOffset
   });
 }
 
-// Turns the sum into what the map needs: 1 / sum, or log(sum).
+// Turns the sum into what write_output needs: 1 / sum, or log(sum).
 float finish_sum(SoftmaxKind kind, float sum) {
   return kind == SoftmaxKind::kSoftmax ? 1 / sum : std::log(sum);
 }
@@ -207,7 +210,8 @@ void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const Axes& axes,
 
 namespace {
 
-// One row, or `lanes` neighbouring ones, of the gradient; y is recomputed where only x is known.
+// Computes the gradient of one row, or of `lanes` neighbouring ones. y is recomputed if only x is
+// given.
 struct GradientRows {
   const SoftmaxKernels& k;
   SoftmaxKind kind;

@@ -2,8 +2,8 @@
 //   softmax:     y = e^(x - max) / sum,       dx = y (dy - sum(dy y))
 //   log-softmax: y = x - max - log(sum),      dx = dy - e^y sum(dy)
 // A grain is a number of rows (one row: the elements of one normalisation); no row is split, so
-// that the order of its sums is fixed. Rows that are contiguous are vectorised along themselves,
-// others across the neighbouring rows.
+// that the order of its sums is fixed. If the fastest axis belongs to the row, vectors run along
+// the row, otherwise across neighbouring rows.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct SoftmaxKernels {
   float (*sum)(const float* x, size_t n);
   // y = e^(x - shift) * factor
   void (*exp_scaled)(const float* x, float* y, size_t n, float shift, float factor);
-  // y = x - max - log_sum, in this order: max may be large
+  // y = (x - max) - log_sum: max may be large
   void (*subtract)(const float* x, float* y, size_t n, float max, float log_sum);
   // dx (+)= y (dy - dot)
   void (*softmax_gradient)(const float* y, const float* dy, float* dx, size_t n, float dot,
@@ -31,7 +31,8 @@ struct SoftmaxKernels {
   // dx (+)= dy - e^y sum
   void (*log_softmax_gradient)(const float* y, const float* dy, float* dx, size_t n, float sum,
                                bool accumulate);
-  // The same across n neighbouring rows: one statistic per element.
+  // The same across n neighbouring rows: lane i belongs to row i, which has its own maximum and
+  // sum.
   void (*max_into)(const float* x, float* max, size_t n);
   void (*sum_exp_into)(const float* x, const float* max, float* sum, size_t n);
   void (*dot_into)(const float* x, const float* y, float* dot, size_t n);
@@ -48,7 +49,7 @@ const SoftmaxKernels* softmax_kernels();
 
 enum class SoftmaxKind { kSoftmax, kLogSoftmax };
 
-// The kernels of the target chosen when it is made, and the threads to use.
+// The kernels of the target that is chosen when this object is made, and the threads to use.
 struct SoftmaxRun {
   explicit SoftmaxRun(size_t thread_count) : threads(thread_count) {}
 
@@ -58,13 +59,14 @@ struct SoftmaxRun {
   size_t threads;
 };
 
-// The reduced axes form a row. Axes should be collapsed: kernels run along the fastest one.
+// The reduced axes form a row. Axes should be collapsed, because one kernel call covers the fastest
+// axis only.
 
-// Tensors: x, y.
+// The tensors of `axes` are x, y.
 void run_softmax(const SoftmaxRun& run, SoftmaxKind kind, const Axes& axes, const AxesTensor& x,
                  const AxesTensor& y);
 
-// Tensors: known, dy, dx; `known` is y, or x if `from_input`. All Float32.
+// The tensors of `axes` are known, dy, dx, all Float32; `known` is y, or x if `from_input`.
 void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Axes& axes,
                           bool from_input, const float* known, const float* dy, float* dx,
                           bool accumulate);

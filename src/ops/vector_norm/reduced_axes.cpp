@@ -1,5 +1,6 @@
-// The loops over groups of vector_norm.h. Along: the fastest axis belongs to the group, which is a
-// view of its own. Across: the fastest axis counts groups, and a block of them is done together.
+// The loops over groups of vector_norm.h. "Along" means that the fastest axis belongs to the group,
+// whose elements are a view. "Across" means that the fastest axis counts groups: vectors then run
+// over neighbouring groups, and a block of groups is computed together.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,7 +27,7 @@ struct Plan {
     across = axes.rank() > 0 && !axes[0].reduced;
     for (const size_t tensor : {kNormX, kNormY}) group[tensor] = view_of(reduced, tensor);
     length = reduced.count();
-    // Depends on the problem alone, as the order of the sums does.
+    // The number of parts fixes the order of the sums, so it depends on the problem alone.
     const size_t wanted = div_up(length, kGrain);
     parts = groups() > kMaxPartials ? 1 : std::min(wanted, kMaxPartials / groups());
     part_length = div_up(length, parts);
@@ -36,9 +37,9 @@ struct Plan {
   size_t groups() const { return kept.count(); }
 
   Axes kept;
-  View group[2];  // of x and of y
-  size_t length = 1;
-  size_t parts = 1, part_length = 1;  // of a group, where there are few
+  View group[2];                      // the elements of a group in x and in y
+  size_t length = 1;                  // elements of a group
+  size_t parts = 1, part_length = 1;  // a few large groups are cut into parts
   bool across = false;
 };
 
@@ -72,8 +73,8 @@ void* shifted(const AxesTensor& tensor, ptrdiff_t offset) {
   return static_cast<char*>(tensor.data) + offset * static_cast<ptrdiff_t>(type_bytes(tensor.type));
 }
 
-// What is done with every group: its sum of squares, finish(sum, offset of its value) -> factor,
-// y = or += factor * x. The first and the last are optional.
+// The steps of every group: compute its sum of squares (if `sums`); factor = finish(sum, offset of
+// the group's value); y = or += factor * x (if `scales`).
 struct Job {
   const NormRun& run;
   const Plan& plan;
@@ -114,7 +115,8 @@ void run_groups_along(const Job& job, const Finish& finish) {
   });
 }
 
-// body(group, number of the part, its first element, their number)
+// Calls body(group, index of the part over all groups, its first element, number of elements) for
+// every part.
 template <class Body>
 void for_parts(const Job& job, const Body& body) {
   const Plan& plan = job.plan;
@@ -145,7 +147,8 @@ void run_parts_along(const Job& job, const Finish& finish) {
   });
 }
 
-// A row of elements that belong to neighbouring groups, as floats.
+// Reads and writes rows of floats whose elements belong to neighbouring groups: row r has the r-th
+// element of each group.
 class RowAcross {
  public:
   RowAcross(const Job& job, size_t tensor, const AxesOffsets& at, size_t n)

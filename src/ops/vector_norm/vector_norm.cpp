@@ -11,15 +11,16 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Lanes of a sum on every target: element i is added to lane i % 16. Squares of floats are exact in
-// double, so that fused and separate additions give the same bits, and all targets do.
+// A sum has this many lanes on every target: element i is added to lane i % 16. Squares of floats
+// are exact in double, so that fused and separate multiply-add give the same bits. Both together
+// make the bits of a sum equal on all targets.
 constexpr size_t kLanes = 16;
 using D = hn::CappedTag<double, kLanes>;
 using F = hn::Rebind<float, D>;
 using V = hn::Vec<D>;
 
-// The emulated narrowing conversion saturates instead of giving infinity; scalable vectors cannot
-// be kept in arrays.
+// Targets without the vector loops: the emulated narrowing conversion saturates where infinity is
+// needed, and scalable vectors cannot be elements of arrays.
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 constexpr bool kVectors = false;
 #else
@@ -58,9 +59,9 @@ void AddSquares(const float* x, double* sums, size_t n) {
   for (size_t i = 0; i < n; ++i) sums[i] += double{x[i]} * double{x[i]};
 }
 
-// factor_at(i) is the vector of factors from element i on; factor(i) that of one element. Product
-// and sum are rounded separately in both loops, so that an element's bits do not depend on which
-// of them it falls into.
+// factor_at(i) is the vector of factors from element i on, factor(i) the factor of one element.
+// Product and sum are rounded separately in the vector loop and in the scalar tail, so that an
+// element's bits do not depend on which of them computes it.
 template <class FactorAt, class Factor>
 HWY_INLINE void ScaleRow(const float* x, float* y, size_t n, bool accumulate,
                          const FactorAt& factor_at, const Factor& factor) {
@@ -121,7 +122,7 @@ HWY_EXPORT(NormTable);
 
 constexpr size_t kGrain = 16384;
 constexpr size_t kMaxPartials = 256;
-constexpr double kNanoseconds = 0.2;  // an element in the cache
+constexpr double kNanoseconds = 0.2;  // cost of an element in the cache
 
 template <class Body>
 void for_grains(const NormRun& run, size_t count, size_t grain, const Body& body) {

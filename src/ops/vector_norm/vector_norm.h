@@ -1,10 +1,11 @@
-// Euclidean norms of a tensor or of its groups (see core/axes.h), and what is made of them:
+// Euclidean norms of a tensor or of its groups (see core/axes.h), and what is computed from them:
 //   norm:      n = sqrt(sum of x^2)                       gradient: dx = dn x / n, 0 where n = 0
 //   clipping:  y = x min(1, max_norm / n)
-// Squares and sums are doubles, so that no square of a float overflows; a sum has 16 fixed lanes
-// per stretch and stretches are joined in order: its bits depend on the tensor alone. Groups are
-// the grains; one that is large is cut into parts with a partial sum each. Groups whose elements
-// lie apart are done side by side, a row of neighbouring groups at a time.
+// Squares and sums are doubles, so that no square of a float overflows. A block of elements is
+// summed in 16 lanes on every target, and the sums of blocks are added in order: the bits of a sum
+// depend on the tensor alone. A grain is one group or several; a few large groups are cut into
+// parts with a partial sum each. If the fastest axis counts groups, vectors run across neighbouring
+// groups.
 #pragma once
 
 #include <cstddef>
@@ -35,25 +36,26 @@ struct NormRun {
 
 double run_sum_squares(const NormRun& run, const View& x);
 
-// Elements [first, first + n) of a view, on this thread.
+// Elements [first, first + n) of a view, computed by the calling thread.
 double sum_squares_of_part(const NormRun& run, const View& x, size_t first, size_t n);
 void scale_part(const NormRun& run, double factor, const View& x, const View& y, size_t first,
                 size_t n, bool accumulate);
 
-// What brings a norm of sqrt(sum) down to max_norm; 1 if it is not above. NaN stays NaN.
+// The factor that brings a norm down to max_norm; 1 if the norm is not larger. A norm of NaN gives
+// NaN.
 double clip_factor(double norm, double max_norm);
 
-// y = factor * x, a plain copy for the factor 1; y may be x.
+// y = factor * x; y may be x, and is then not touched if the factor is 1.
 void run_scale(const NormRun& run, double factor, const View& x, const View& y);
 
 // ---- Groups ----
 
-// The tensors of the axes: x; y, or the gradient of x; and tensors of one value per group, whose
-// data is that of the group of the first x, and whose strides may be negative. The fastest axis of
-// x comes first.
+// The tensors of `axes`: x; y, or the gradient of x; and tensors with one value per group. The data
+// pointer of the latter is the value of the group that contains the first element of x; their
+// strides may be negative. The fastest axis of x comes first.
 enum : size_t { kNormX, kNormY, kNormValues };
 
-// y = x, each group clipped.
+// y = x, with the norm of each group clipped.
 void run_clip_groups(const NormRun& run, const Axes& axes, double max_norm, const AxesTensor& x,
                      const AxesTensor& y);
 
