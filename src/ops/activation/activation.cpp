@@ -12,7 +12,7 @@ namespace {
 
 using enum ActivationClass;
 
-// What a function takes, and what its gradient can be had from.
+// The parameters that a function takes, and the tensors its gradient can be computed from.
 enum Takes { kNone, kAlpha, kAlphaBeta };
 enum Gradient { kNever, kX, kXY };
 
@@ -29,7 +29,7 @@ constexpr ActivationInfo row(BNNSActivationFunction function, const char* name,
           .nanoseconds = nanoseconds};
 }
 
-// Row k describes function k. Costs are of the vectorised loop on cached data, rounded.
+// Entry k describes function k. The costs are those of the vectorised loop on cached data.
 // clang-format off
 constexpr ActivationInfo kActivations[] = {
     row(BNNSActivationFunctionIdentity, "Identity", kElement, kNone, kXY),
@@ -76,9 +76,9 @@ constexpr ActivationInfo kActivations[] = {
 };
 // clang-format on
 
-// Elements of a grain: 64 KB a tensor, some microseconds of work.
+// Elements of a grain: 64 KB per tensor, some microseconds of work.
 constexpr size_t kGrain = 16384;
-// Grains of a reduction at most, so that the partial sums fit on the stack.
+// Most grains of a reduction: their partial sums must fit on the stack.
 constexpr size_t kMaxPartials = 256;
 
 size_t threads_for(const ElementRun& run, const ActivationInfo& info, size_t count) {
@@ -93,7 +93,8 @@ void for_grains(size_t threads, size_t count, size_t grain, const Body& body) {
   });
 }
 
-// The gradient into a buffer, then added: keeps one kernel per function.
+// To accumulate, the gradient is computed into a buffer and then added, so that each function needs
+// one backward kernel only.
 void backward_row(const ElementRun& run, BackwardKernel kernel, const ActivationCoefficients& p,
                   bool accumulate, const float* known, const float* dy, float* dx, size_t n) {
   if (!accumulate) return kernel(known, dy, dx, n, p);

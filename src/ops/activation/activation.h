@@ -1,6 +1,6 @@
 // Element-wise activations: one table of functions, the kernels of the chosen target, and the plan
-// that runs them over views with threads. Softmax and its relatives are in ops/softmax.h, the
-// integer functions in ops/activation/integer.h; the table knows them all.
+// that runs them over views with threads. Softmax and its relatives are in ops/softmax/softmax.h,
+// the integer functions in ops/activation/integer.h; the table lists all of them.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ struct ActivationCoefficients {
 };
 
 enum class ActivationClass {
-  kElement,  // y_i from x_i alone
+  kElement,  // y_i depends on x_i alone
   kChannel,  // element-wise with one alpha per channel
-  kAxis,     // rows along chosen axes
+  kAxis,     // a function of rows along chosen axes
   kInteger,
   kRandom,  // the input is ignored
 };
@@ -29,12 +29,12 @@ struct ActivationInfo {
   ActivationClass kind = ActivationClass::kElement;
   bool uses_alpha = false;
   bool uses_beta = false;
-  bool from_input = false;   // a gradient can be had from x
-  bool from_output = false;  // a gradient can be had from y, if slope_from_output() agrees
-  float nanoseconds = 0.1f;  // rough cost of an element, to decide about threads
+  bool from_input = false;   // the gradient can be computed from x
+  bool from_output = false;  // the gradient can be computed from y if slope_from_output() agrees
+  float nanoseconds = 0.1f;  // rough cost of an element; decides how many threads are used
 };
 
-// Draws numbers at every call.
+// Whether the function draws random numbers at every call.
 inline bool is_random(const ActivationInfo& info) {
   return info.kind == ActivationClass::kRandom || info.function == BNNSActivationFunctionGumbelMax;
 }
@@ -54,13 +54,14 @@ struct AlphaKernels {
   float (*leaky_gradient)(const float* x, const float* dy, size_t n);
   void (*add)(const float* g, float* dx, size_t n);  // dx += g
 };
-// By function value; nullptr where the function has none.
+// Tables indexed by function value; nullptr where the function has no such kernel.
 const ForwardKernel* forward_kernels();
 const BackwardKernel* from_input_kernels();
 const BackwardKernel* from_output_kernels();
 const AlphaKernels* alpha_kernels();
 
-// One element-wise function with its kernels, as other ops use it on a row they hold in the cache.
+// One element-wise function with its kernels, for ops that apply it to a row while it is in the
+// cache.
 class ElementActivation {
  public:
   ElementActivation() = default;
@@ -92,7 +93,7 @@ class ElementActivation {
 
 // ---- Over views of equal count ----
 
-// The kernels of the target chosen when it is made, and the threads to use.
+// The kernels of the target that is chosen when this object is made, and the threads to use.
 struct ElementRun {
   explicit ElementRun(size_t thread_count) : threads(thread_count) {}
 
@@ -113,18 +114,19 @@ void run_backward(const ElementRun& run, const ElementActivation& f, Slope slope
 // Sum of dy * x over x < 0: the gradient of a leaky slope. The order of the sum is fixed.
 float run_leaky_gradient(const ElementRun& run, const View& x, const View& dy);
 
-// The same with one slope per channel: consecutive planes of `plane` elements, `channels` a sample.
+// The same with one slope per channel. A sample has `channels` planes of `plane` consecutive
+// elements.
 void run_forward_channels(const ElementRun& run, const ElementActivation& f, const float* alphas,
                           size_t channels, size_t plane, const View& x, const View& y);
 void run_backward_channels(const ElementRun& run, const ElementActivation& f, Slope slope,
                            const float* alphas, size_t channels, size_t plane, const View& known,
                            const View& dy, const View& dx, bool accumulate);
-// gradients[c] = or += the sum over all samples and the plane of channel c.
+// gradients[c] = or += the sum of dy * x over x < 0 in channel c of all samples.
 void run_leaky_gradient_channels(const ElementRun& run, size_t channels, size_t plane,
                                  const View& x, const View& dy, float* gradients,
                                  size_t gradient_stride, bool accumulate);
 
-// y = Gumbel noise; element k of the call draws number k of the stream.
+// y = Gumbel noise; element k of the call uses random number k of the stream.
 void run_gumbel(const ElementRun& run, const ElementActivation& f, uint64_t stream, const View& y);
 
 }  // namespace bnns::impl

@@ -7,7 +7,8 @@ AxesOffsets signed_strides(size_t a, size_t b, size_t c) {
   return {static_cast<ptrdiff_t>(a), static_cast<ptrdiff_t>(b), static_cast<ptrdiff_t>(c)};
 }
 
-// Rows of n values as the softmax kernels take them.
+// `count` rows of n contiguous values as axes for the softmax op; a, b, c are the row strides of
+// its three tensors.
 Axes row_axes(size_t n, size_t count, size_t a, size_t b, size_t c) {
   Axes axes;
   axes.push({.extent = n, .reduced = true, .stride = {1, 1, 1}});
@@ -75,7 +76,7 @@ void FusedActivation::multiply_by_slope(const ActivationRows& y, const Activatio
     multiply_by_slope(y.data + i * y.step, dy.data + i * dy.step, g.data + i * g.step, n);
 }
 
-// The axes of the first tensor; the others have the same extents.
+// The axes that three tensors of equal extents have in common.
 Axes FusedActivation::axes_of(const View& a, const View& b, const View& c) const {
   Axes axes;
   for (size_t k = 0; k < a.rank; ++k) {

@@ -10,7 +10,7 @@
 namespace bnns::impl {
 
 struct IntegerLinear {
-  const int32_t* scale;  // `channels` entries each
+  const int32_t* scale;  // these three have `channels` entries each
   const int32_t* offset;
   const int32_t* shift;  // 0 to 63
   size_t channels;
@@ -18,7 +18,7 @@ struct IntegerLinear {
 };
 
 inline int64_t integer_linear(const IntegerLinear& f, size_t channel, int64_t x) {
-  // Wraps rather than overflows for accumulators beyond 32 bits.
+  // Unsigned arithmetic wraps, where signed products of values beyond 32 bits could overflow.
   const auto product = static_cast<uint64_t>(int64_t{f.scale[channel]}) * static_cast<uint64_t>(x);
   const auto sum = product + static_cast<uint64_t>(int64_t{f.offset[channel]});
   return static_cast<int64_t>(sum) >> f.shift[channel];
