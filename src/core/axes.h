@@ -19,16 +19,17 @@ using AxesOffsets = std::array<ptrdiff_t, kMaxAxesTensors>;
 struct Axis {
   size_t extent;
   bool reduced;
-  AxesOffsets stride;  // 0 for tensors that are not there
+  AxesOffsets stride;  // 0 for tensors that do not exist
 };
 
-// Not cleared when it is made: a call on a small tensor takes some ten nanoseconds.
+// The constructor does not clear the array of axes: a call on a small tensor takes only some ten
+// nanoseconds, and clearing would be felt.
 class Axes {
  public:
   Axes() {}
 
   size_t rank() const { return rank_; }
-  // Elements: the product of the extents.
+  // Number of elements: the product of the extents.
   size_t count() const { return count_; }
   const Axis& operator[](size_t k) const { return axis_[k]; }
   Axis& operator[](size_t k) { return axis_[k]; }
@@ -39,10 +40,11 @@ class Axes {
     count_ *= axis.extent;
   }
   // Appends an axis to collapsed ones: drops it if it has one element, and joins it with the last
-  // one if both have the same role and form one line in every tensor.
+  // one if both are reduced or both kept, and if one stride can describe both in every tensor.
   void push_collapsed(const Axis& axis);
 
-  // Where the index-th element of every tensor lies, from `base` on; the fastest axis counts first.
+  // The offset of the index-th element of every tensor, plus `base`; the index runs along the
+  // fastest axis first.
   AxesOffsets at(size_t index, AxesOffsets base = {}) const {
     for (size_t k = 0; k < rank_; ++k) {
       const auto i = static_cast<ptrdiff_t>(index % axis_[k].extent);
@@ -63,7 +65,7 @@ Axes collapsed(const Axes& axes);
 // The axes of one tensor as a collapsed view without data; its strides must not be negative.
 View view_of(const Axes& axes, size_t tensor);
 
-// The rest of a tensor whose strides stand in Axes.
+// What describes a tensor besides its strides, which are in Axes.
 struct AxesTensor {
   void* data;
   BNNSDataType type = BNNSDataTypeFloat32;

@@ -1,5 +1,6 @@
-// A batch of samples as every call has it: the view of one sample, where the first one lies, and
-// how far it is to the next. What a batch stride of 0 means is decided here and nowhere else.
+// A batch of samples, in the form that every call uses: the view of one sample, the address of the
+// first one, and the distance to the next. What a batch stride of 0 means is decided here and
+// nowhere else.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace bnns::impl {
 
 struct Batch {
   const View* sample = nullptr;  // one sample; the data pointer in it is not used
-  void* data = nullptr;          // nullptr: this tensor is not there, or not wanted
+  void* data = nullptr;          // nullptr: this tensor does not exist, or is not wanted
   size_t size = 0;               // number of samples
   size_t step = 0;               // values from one sample to the next; never 0
 
@@ -21,7 +22,7 @@ struct Batch {
     return static_cast<T*>(data) + index * step;
   }
 
-  // Samples [first, first + count); of types of whole bytes.
+  // Samples [first, first + count). The type must have whole bytes.
   Batch part(size_t first, size_t count) const {
     Batch result = *this;
     result.data = static_cast<char*>(data) + first * step * type_bytes(sample->type);
@@ -30,12 +31,13 @@ struct Batch {
   }
 };
 
-// A gradient that a call writes: "set" or "accumulate".
+// A gradient that a call sets or, with `accumulate`, adds to.
 struct Gradient : Batch {
   bool accumulate = false;
 };
 
-// A batch stride of 0 stands for the packed step, behind the padding of the last row.
+// A batch stride of 0 stands for the packed step: the next sample begins behind the padding of the
+// last row.
 inline size_t batch_step(const View& sample, size_t stride) {
   return stride == 0 ? sample.step : stride;
 }

@@ -10,7 +10,7 @@
 namespace bnns::impl {
 namespace {
 
-// The offsets of all elements of a sample are multiples of it.
+// The greatest common divisor of all strides: every offset in a sample is a multiple of it.
 size_t common_stride(const View& view) {
   size_t common = 0;
   for (size_t k = 0; k < view.rank; ++k) {
@@ -56,7 +56,7 @@ const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const cha
   if (use == Use::kOutput) require_delta_flags(given, name);
   const Descriptor* result = &frozen;
   const bool same = is_written_like(given, frozen);
-  // Elements of what was an input at creation may overlap; as an output they may not.
+  // The elements of an input may overlap, but here the tensor with this layout is an output.
   if (!same || (use == Use::kOutput && frozen.view.overlaps)) {
     assert(deltas_ < kMostDeltas);
     result = new (delta_[deltas_++]) Descriptor(read_descriptor(given, name, use));

@@ -1,6 +1,6 @@
-// The tensors that arrive with one call of a filter. Each is checked as it is read: NULL, type,
-// alignment, batch stride; check_overlaps() then refuses a call that writes where it reads or
-// writes already. Nothing is written before all of that has passed.
+// The tensors that arrive with one call of a filter. Each is checked when it is read: NULL, type,
+// alignment, batch stride. check_overlaps() then refuses a call that writes memory which it also
+// reads, or writes as another tensor. Nothing is written before all checks have passed.
 #pragma once
 
 #include <cassert>
@@ -12,14 +12,14 @@
 
 namespace bnns::impl {
 
-// A delta that is NULL, or whose data is, is not wanted.
+// A client that does not want a delta passes NULL, or a descriptor whose data is NULL.
 inline bool is_wanted(const BNNSNDArrayDescriptor* delta) {
   return delta != nullptr && delta->data != nullptr;
 }
 
 // ---- Single checks ----
 
-// Sizes are powers of two; 0 for values below a byte, which have no alignment.
+// The sizes of types are powers of two, or 0 for types below a byte, which need no alignment.
 inline bool is_aligned(const void* data, BNNSDataType type) {
   const size_t bytes = type_bytes(type);
   return bytes == 0 || (reinterpret_cast<uintptr_t>(data) & (bytes - 1)) == 0;
@@ -35,14 +35,14 @@ inline void require_trainable(const Descriptor& d, const char* field) {
   require(d.view.is_float(), field, ".data_type is ", d.type->name, "; training needs Float32");
 }
 
-// BNNSNDArrayDescriptor.flags of a gradient that is written.
+// Checks BNNSNDArrayDescriptor.flags of a gradient that is written.
 inline void require_delta_flags(const BNNSNDArrayDescriptor& given, const char* field) {
   require(
       given.flags == BNNSNDArrayFlagBackpropSet || given.flags == BNNSNDArrayFlagBackpropAccumulate,
       field, ".flags is ", static_cast<uint32_t>(given.flags), "; that is no BNNSNDArrayFlags");
 }
 
-// Bytes that a tensor touches; nothing where there is none.
+// The bytes from the first to the last one that a tensor may access; empty if there is no tensor.
 struct Range {
   const char* begin;
   const char* end;
@@ -50,7 +50,8 @@ struct Range {
 inline Range range_of(const Batch& batch) {
   if (!batch) return {};
   const size_t values = batch.sample->span + (batch.size - 1) * batch.step;
-  // In whole bytes also for values below a byte, without an overflow on the way.
+  // For types below a byte the size is rounded up to whole bytes, without computing values * bits,
+  // which might overflow.
   const size_t bits = static_cast<uint32_t>(batch.sample->type) & 0x7FFF;
   const size_t bytes =
       bits >= 8 ? values * (bits / 8) : values / 8 * bits + (values % 8 * bits + 7) / 8;
@@ -61,7 +62,7 @@ inline Range range_of(const View& view) {
   return range_of(make_batch(view, view.data, 1, 0));
 }
 
-// Of a batch laid out like the descriptor.
+// The range of a batch whose samples have the layout of the descriptor.
 inline Range range_of(const Descriptor& d, const Batch& batch) {
   const auto* begin = static_cast<const char*>(batch.data);
   if (batch.size != 1) return range_of(batch);
@@ -76,8 +77,8 @@ inline void require_apart(const Range& a, const char* a_name, const Range& b, co
   require(!overlap(a, b), a_name, " and ", b_name, " overlap in memory; they must be separate");
 }
 
-// Batch strides: 0, or at least one sample, so that samples do not overlap; or so small that all
-// samples fit between two neighbouring elements of one sample (interleaved).
+// A batch stride must be 0, or at least one sample, so that samples do not overlap; or so small
+// that all samples fit between two neighbouring elements of one sample (interleaved).
 void require_batch_of_many(const View& sample, size_t size, size_t stride, const char* name);
 inline void require_batch(const View& sample, size_t size, size_t stride, const char* name) {
   if (size > 1) require_batch_of_many(sample, size, stride, name);
@@ -85,7 +86,7 @@ inline void require_batch(const View& sample, size_t size, size_t stride, const 
 
 // ---- A whole call ----
 
-// How messages call an argument, and its batch stride.
+// The names that messages give to an argument and to its batch stride.
 struct Name {
   const char* data;
   const char* stride = nullptr;  // nullptr: it has no batch
@@ -94,14 +95,14 @@ inline constexpr Name kIn = {"in", "in_stride"}, kOut = {"out", "out_stride"};
 inline constexpr Name kInDelta = {"in_delta", "in_delta_stride"};
 inline constexpr Name kOutDelta = {"out_delta", "out_delta_stride"};
 
-// What a gradient may look like beside its tensor: the same sizes in the same layout, or the same
-// number of elements in another one.
+// A gradient has the same sizes as its tensor in the same layout, or the same number of elements in
+// another layout. These rules widen or narrow that.
 struct DeltaRules {
-  bool bfloat16 = false;     // BFloat16 as well as Float32
-  bool same_layout = false;  // no other layout
+  bool bfloat16 = false;     // BFloat16 is allowed beside Float32
+  bool same_layout = false;  // another layout is refused
 };
 
-// Pointer, alignment and batch stride of one tensor.
+// Checks pointer, alignment and batch stride of one tensor.
 inline Batch read_batch(const View& sample, size_t size, const void* data, size_t stride,
                         const Name& name) {
   require_data(data, sample.type, name.data);
@@ -109,7 +110,8 @@ inline Batch read_batch(const View& sample, size_t size, const void* data, size_
   return make_batch(sample, data, size, stride);
 }
 
-// The same for a tensor laid out as a descriptor of the filter: what can be known of it is.
+// The same for a tensor with the layout of one of the filter's descriptors, whose alignment mask
+// was computed at creation.
 inline Batch read_batch(const Descriptor& d, size_t size, const void* data, size_t stride,
                         const Name& name) {
   if (data == nullptr || (reinterpret_cast<uintptr_t>(data) & d.misaligned) != 0) [[unlikely]]
@@ -118,7 +120,8 @@ inline Batch read_batch(const Descriptor& d, size_t size, const void* data, size
   return make_batch(d.view, data, size, stride);
 }
 
-// Element-wise work may run in place: both tensors apart, or every element in its own place.
+// Element-wise work may run in place: the two tensors must be apart, or every element must have the
+// same address in both.
 void require_same_place(const Batch& a, const char* a_name, const Batch& b, const char* b_name);
 inline void require_apart_or_same(const Batch& a, const char* a_name, const Batch& b,
                                   const char* b_name) {
@@ -129,7 +132,7 @@ class Call {
  public:
   explicit Call(size_t batch) : batch_(batch) {}
 
-  // Raw pointers, laid out as a sample or as a descriptor of the filter.
+  // Tensors given by a raw pointer, with the layout of a view or of a descriptor of the filter.
   Batch reads(const View& sample, const void* data, size_t stride, const Name& name) {
     const Batch result = read_batch(sample, batch_, data, stride, name);
     reads(range_of(result), name.data);
@@ -150,7 +153,8 @@ class Call {
     writes(range_of(d, result), name.data);
     return result;
   }
-  // A tensor that all samples share: weights of the client, a table of indices; or an empty range.
+  // A tensor that all samples share, such as weights of the client or a table of indices. An empty
+  // range is ignored.
   void reads(const Range& range, const char* name) {
     assert(reads_ < kMost);
     read_[reads_] = {range, name};
@@ -162,21 +166,23 @@ class Call {
     writes_ += range.begin != range.end;
   }
 
-  // Gradients, laid out as their own descriptors; `frozen` is what the filter was made with, named
-  // `frozen_field`. The result may point into this object and into `frozen`.
+  // Gradients, which come with descriptors of their own. `frozen` is the descriptor of the tensor
+  // that the filter was created with, named `frozen_field` in messages. The result may point into
+  // this object and into `frozen`.
   Batch reads_delta(const BNNSNDArrayDescriptor* given, size_t stride, const Name& name,
                     const Descriptor& frozen, const char* frozen_field, DeltaRules rules = {});
   Gradient writes_delta(const BNNSNDArrayDescriptor& given, size_t stride, const Name& name,
                         const Descriptor& frozen, const char* frozen_field, DeltaRules rules = {});
-  // Of a parameter, which has no batch; nothing, if it is not wanted. `read`: its descriptor, for
-  // layers that look at more than the elements in the order of memory.
+  // The gradient of a parameter, which has no batch; empty if it is not wanted. `read` receives its
+  // descriptor, for layers that need more than the elements in memory order.
   Gradient writes_parameter_delta(const BNNSNDArrayDescriptor* given, const char* name,
                                   const Descriptor& frozen, const char* frozen_field,
                                   DeltaRules rules = {}, const Descriptor** read = nullptr);
 
-  // What is written must not overlap anything else: inputs would change under the computation.
+  // A written tensor must not overlap any other one: inputs would change during the computation.
   void check_overlaps() const {
-    bool clash = false;  // no branch per pair: a small layer is done in the time of a few
+    // One branch for all pairs: a small layer takes no longer than a few mispredicted branches.
+    bool clash = false;
     for (const Named *w = written_, *end = w + writes_; w < end; ++w) {
       const Range range = w->range;
       for (const Named *r = read_, *last = r + reads_; r < last; ++r)
@@ -193,12 +199,14 @@ class Call {
     const char* name;
   };
   [[noreturn]] void fail_overlap() const;
-  // The descriptor that counts: `frozen`, or one of this object where `given` differs from it.
+  // Returns the descriptor to use: `frozen`, or one stored in this object if `given` differs from
+  // it.
   const Descriptor& read_delta(const BNNSNDArrayDescriptor& given, const char* name,
                                const Descriptor& frozen, const char* frozen_field, Use use,
                                DeltaRules rules);
 
-  // Arrays of fixed size that are not cleared: a call of a small layer takes some ten nanoseconds.
+  // The arrays have a fixed size and are not cleared: a call of a small layer takes only some ten
+  // nanoseconds.
   static constexpr size_t kMost = 24, kMostDeltas = 16;
   static_assert(std::is_trivially_destructible_v<Descriptor>);
 
@@ -212,15 +220,15 @@ class Call {
 
 struct TensorRange {
   Range range;
-  size_t tensor;  // whatever number the caller knows it by
+  size_t tensor;  // number by which the caller identifies the tensor
   bool written;
 };
 struct Overlap {
   const TensorRange* first = nullptr;  // nullptr: there is none
   const TensorRange* second = nullptr;
 };
-// Two ranges that overlap although one of them is written. Sorts the ranges, so that thousands of
-// tensors are no matter.
+// Finds two ranges that overlap and of which at least one is written. It sorts the ranges, so that
+// the time stays small for thousands of tensors.
 Overlap find_overlap(TensorRange* ranges, size_t count);
 
 }  // namespace bnns::impl

@@ -42,7 +42,8 @@ Scaling scaling_of(const BNNSNDArrayDescriptor& given, const TypeInfo& type) {
   return scaling;
 }
 
-// Strides in memory order: zeros replaced by the packed value, the rules on order and overlap.
+// Fills extents and strides in memory order: replaces strides of zero by the packed value, and
+// checks the rules on order and overlap.
 void resolve_strides(const BNNSNDArrayDescriptor& given, const char* field, Use use,
                      Descriptor& result) {
   View& view = result.view;
@@ -79,7 +80,8 @@ void resolve_span(const char* field, Descriptor& result) {
         checked_add(view.span, checked_mul(view.extent[k] - 1, view.stride[k], field), field);
   }
   if (result.layout->packed32) {
-    // Contiguous whatever the strides say; the last block of output channels is filled up to 32.
+    // Packed weights are contiguous, whatever the strides say; the last block of output channels is
+    // padded to 32.
     const size_t channels = result.size[3];
     view.span = checked_mul(checked_mul(div_up(channels, kPack), kPack, field),
                             view.count / channels, field);

@@ -1,6 +1,6 @@
 // Reads a BNNSNDArrayDescriptor: every rule about layout, type, sizes and strides is checked here,
-// once, and all size arithmetic that could overflow is done here. What arrives with a call besides
-// descriptors is in core/call.h.
+// once, and all size arithmetic that could overflow is done here. The other arguments of a call are
+// read in core/call.h.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Descriptor {
   const TypeInfo* type = nullptr;
   size_t size[kMaxRank] = {};  // as in the descriptor
   View view;                   // one axis per entry of stride[], data as in the descriptor
-  size_t span_bytes = 0;       // of view, in whole bytes
-  uintptr_t misaligned = 0;    // bits of an address that must be 0
+  size_t span_bytes = 0;       // span of the view in bytes, rounded up
+  uintptr_t misaligned = 0;    // mask of the address bits that must be 0
   bool accumulate = false;     // BNNSNDArrayFlagBackpropAccumulate
 
   size_t rank() const { return layout->rank; }
@@ -36,7 +36,8 @@ struct Descriptor {
 // `field` names the descriptor in messages, e.g. "i_desc".
 Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field, Use use);
 
-// True if `given` says the same as the descriptor `frozen` was read from; the data and flags apart.
+// Whether `given` has the same layout, Float type, sizes and strides as the descriptor from which
+// `frozen` was read; data and flags are not compared.
 inline bool is_written_like(const BNNSNDArrayDescriptor& given, const Descriptor& frozen) {
   if (given.layout != frozen.layout->layout || given.data_type != frozen.type->type) return false;
   bool equal = frozen.type->kind == TypeClass::kFloat;

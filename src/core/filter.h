@@ -1,5 +1,5 @@
-// Base of all filters, and how they come to life: make_filter() places the object into memory of
-// the client's hooks and registers its handle; destroy_filter() undoes both.
+// Base of all filters, and their creation: make_filter() constructs the object in memory of the
+// client's hooks and registers its handle; destroy_filter() undoes both.
 #pragma once
 
 #include <atomic>
@@ -49,8 +49,8 @@ struct BackwardArgs {
   BNNSNDArrayDescriptor* bias_delta;
 };
 
-// Base of all filters. What every filter can be asked stands here; the calls of a family (losses,
-// pooling, ...) are an interface of its own, in the header of that layer.
+// Base of all filters. It has the calls that every filter may accept; those of a family (losses,
+// pooling, ...) are an interface in the header of that layer.
 class Filter {
  public:
   // `kind` is the word for messages, e.g. "an activation filter".
@@ -60,17 +60,18 @@ class Filter {
   Filter& operator=(const Filter&) = delete;
   virtual ~Filter() = default;
 
-  // Each is refused unless the layer overrides it.
+  // A call is refused unless the layer overrides the function.
   virtual void apply(const ForwardArgs& args);
   virtual void apply_backward(const BackwardArgs& args);
 
-  // Allocates now what applies of this size would allocate later.
+  // Allocates now what calls with this batch size from `callers` threads at once would allocate
+  // later.
   virtual void reserve(size_t batch, size_t callers);
 
   // Bytes held through the hooks, the filter itself included.
   size_t memory_size() const { return memory_.held(); }
 
-  // What was decided at creation, for the log.
+  // The decisions made at creation, as a text for the log.
   virtual Text plan() const { return Text(); }
 
   const char* kind() const { return kind_; }
@@ -110,7 +111,7 @@ Calls& find_filter_as(const void* handle) {
 void destroy_filter(void* handle);
 void log_plan(const Filter& filter);
 
-// In front of every filter lies the count of the bytes it holds.
+// Every filter has a header in front of it: the counter of the bytes it holds.
 constexpr size_t kFilterHeader = kAlignment;
 
 template <class Layer, class... Arguments>

@@ -1,8 +1,9 @@
 // Handles of filters, random generators and neighbour tables. A handle points into a range of slots
 // that is reserved once and never freed; its low bits carry the slot's generation. A foreign
-// pointer fails the range check, a destroyed one the generation check: two compares, no lock. A
-// freed slot waits until kQuarantine others were freed before it is used again, so a stale handle
-// is mistaken for a live one only after kQuarantine * kGenerations further creations.
+// pointer fails the range check, the handle of a destroyed object the generation check: two
+// compares, no lock. A freed slot waits until kQuarantine others were freed before it is used
+// again, so a stale handle is mistaken for a live one only after kQuarantine * kGenerations further
+// creations.
 #pragma once
 
 #include <atomic>
@@ -26,8 +27,8 @@ class HandleTable {
   // Takes the object out; nullptr if the handle is not a live one of this kind.
   void* remove(HandleKind kind, const void* handle);
 
-  // When the library is loaded: fork() waits for the table, and its addresses are reserved before
-  // workers and their memory can take up what the process is allowed.
+  // Called when the library is loaded: makes fork() wait for the table's mutex, and reserves the
+  // addresses before workers and their memory can use up the limit of the process.
   void prepare() noexcept;
 
   // nullptr if the handle is not a live one of this kind.
@@ -57,7 +58,7 @@ class HandleTable {
     return static_cast<uint32_t>(kind) << 8 | static_cast<uint32_t>(generation);
   }
   Slot* slots() { return reinterpret_cast<Slot*>(base_.load(std::memory_order_relaxed)); }
-  bool reserve() noexcept;  // false if there is no address space; with the mutex
+  bool reserve() noexcept;  // false if there is no address space left; the caller holds the mutex
   uint32_t take_slot();
 
   // bytes_ is 0 until the range is reserved: no handle passes the range check before.

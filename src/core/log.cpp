@@ -21,7 +21,7 @@ struct Sink {
   void* user = nullptr;
 };
 
-// kSilent: nobody listens, so that a failure costs no lock.
+// The threshold above all levels, when nobody listens: a failure then takes no lock.
 constexpr uint32_t kSilent = 2;
 
 class Log {

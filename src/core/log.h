@@ -9,7 +9,7 @@ namespace bnns::impl {
 
 void set_log_callback(OpenBNNSLogCallback callback, void* user);
 
-// True if a message of this level would reach anybody; saves building the text of a plan.
+// Whether anybody receives messages of this level; if not, the text need not be built.
 bool log_wants(OpenBNNSLogLevel level);
 void log_message(OpenBNNSLogLevel level, const char* text);
 

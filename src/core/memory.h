@@ -23,10 +23,10 @@ class Memory {
   explicit Memory(const BNNSFilterParameters* parameters);
 
   void* allocate(size_t bytes) const;
-  // `bytes` as they were asked for, where they are counted.
+  // `bytes` is the size that was allocated, if it is to be subtracted from the count.
   void release(void* block, size_t bytes = 0) const noexcept;
 
-  // The same hooks; what is held through this object and its copies is counted.
+  // The same hooks, but bytes allocated through the result and its copies are counted in `held`.
   Memory counted_by(std::atomic<size_t>* held) const {
     Memory counted = *this;
     counted.held_ = held;

@@ -1,6 +1,7 @@
-// parallel_for over fixed grains. The number and content of the grains depend on the problem alone,
-// so results have the same bits for any number of threads. Below kSerialNanoseconds of work no
-// thread is woken: a hand-off costs 1 to 20 us.
+// parallel_for over grains. Results must have the same bits for any number of threads: the order in
+// which a value is summed depends on the problem alone, so that grains with partial sums must not
+// depend on the number of threads; others may. Below kSerialNanoseconds of work no thread is woken:
+// a hand-off costs 1 to 20 us.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +12,12 @@ namespace bnns::impl {
 
 constexpr double kSerialNanoseconds = 20000;
 
-// Threads worth using for a job of about `nanoseconds` on one core.
+// The number of threads to use for a job that takes about `nanoseconds` on one core.
 inline size_t useful_threads(size_t threads, double nanoseconds) {
   return nanoseconds < kSerialNanoseconds ? 1 : threads;
 }
 
-// body(grain, worker) for every grain; must not throw.
+// Calls body(grain, worker) for every grain; body must not throw.
 template <class Body>
 void parallel_for(size_t threads, size_t grains, const Body& body) {
   if (threads <= 1 || grains <= 1) {

@@ -27,7 +27,8 @@ constexpr bool kSmallStacks = !__has_feature(address_sanitizer) &&
 constexpr bool kSmallStacks = true;
 #endif
 
-// The thread-local variables of all loaded libraries: glibc takes their place from the stack.
+// Bytes of the thread-local variables of all loaded libraries: glibc stores them in the memory of
+// the thread's stack.
 size_t thread_local_bytes() noexcept {
   size_t sum = 0;
 #if defined(__linux__)
@@ -87,7 +88,7 @@ void spin_pause() noexcept {
 
 size_t core_count() noexcept {
 #if defined(__linux__)
-  // The cores this process may use, not those of the machine: containers and taskset count.
+  // The cores that this process may use, which taskset or a container may limit.
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) {
     const int count = CPU_COUNT(&set);

@@ -1,6 +1,6 @@
-// Working memory of a filter that concurrent callers must not share. A caller takes a set that
-// nobody uses, or makes one; sets are kept for the next caller. Lock-free: an array of slots, each
-// empty or holding an idle set.
+// Working memory of a filter that concurrent callers must not share. A caller takes a set of
+// buffers that nobody uses, or creates one, and gives it back for the next caller. The pool is
+// lock-free: an array of slots, each of which is empty or holds an idle set.
 #pragma once
 
 #include <array>

@@ -19,8 +19,8 @@ struct Target {
   int64_t bits;
 };
 
-// Best first within an architecture. The scalar target is whatever Highway falls back to; the last
-// row serves a static build for a target without a name of its own.
+// The best target comes first within an architecture. The scalar target is whatever Highway falls
+// back to; the last entry is for a static build whose target is not listed by name.
 constexpr Target kTargets[] = {
     {"avx3", HWY_AVX3 | HWY_AVX3_DL},
     {"avx2", HWY_AVX2},
@@ -35,7 +35,7 @@ constexpr Target kTargets[] = {
 };
 constexpr size_t kCount = std::size(kTargets);
 
-// Of the choice.
+// Guards the chosen target.
 constinit std::mutex target_mutex;
 [[maybe_unused]] const bool held = (platform::hold_during_fork(target_mutex), true);
 
@@ -46,7 +46,7 @@ struct Targets {
   hwy::ChosenTarget highway;
 
   Targets() {
-    // A static build has one target, whatever the CPU could do beyond it.
+    // A static build has one target only, even if the CPU supports better ones.
     available = hwy::SupportedTargets() & HWY_TARGETS;
     size_t n = 0;
     for (const Target& t : kTargets) {

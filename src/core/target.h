@@ -12,7 +12,7 @@ namespace bnns::impl {
 // Throws for a name that is unknown, not built in or not supported by this CPU; nullptr: the best.
 void set_target(const char* name);
 const char* target_name();
-// Best first, ended by nullptr.
+// The names of the targets, best first, ended by nullptr.
 const char* const* supported_targets();
 
 const hwy::ChosenTarget& chosen_target();

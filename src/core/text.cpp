@@ -7,7 +7,7 @@ namespace bnns::impl {
 
 void Text::add(char piece) {
   if (length_ + 1 >= kCapacity) return;
-  // What a client passes as a name may hold anything; a message stays printable.
+  // A name that the client passes may contain any bytes; the message must stay printable.
   chars_[length_++] = piece >= ' ' && piece <= '~' ? piece : '?';
   chars_[length_] = '\0';
 }

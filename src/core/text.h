@@ -1,5 +1,5 @@
 // A message in a fixed buffer: building one never allocates, so that running out of memory can be
-// reported like any other failure. Too long a message is cut, never overrun.
+// reported like any other failure. A message that is too long is truncated.
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,8 @@
 namespace bnns::impl {
 namespace {
 
-// About 30 us of spinning: longer than the gap between two layers of a network, shorter than what a
-// sleeping core costs the neighbours.
+// About 30 us of spinning: longer than the gap between two layers of a network, but not so long
+// that spinning workers take much time from other programs.
 constexpr int kSpins = 1500;
 
 thread_local bool inside_job = false;
@@ -18,7 +18,8 @@ thread_local bool inside_job = false;
 alignas(ThreadPool) unsigned char first_pool[sizeof(ThreadPool)];
 std::atomic<ThreadPool*> current_pool{nullptr};
 
-// The workers do not exist in a forked child and their pool may be locked: start with a new one.
+// A forked child has no workers, and the mutex of their pool may be locked: the child uses a new
+// pool.
 void replace_pool() {
   current_pool.store(new (std::nothrow) ThreadPool);
 }
@@ -40,7 +41,7 @@ void ThreadPool::start(size_t threads) noexcept {
   if (threads <= 1 || workers_.load(std::memory_order_acquire) >= threads - 1) return;
   const std::lock_guard lock(mutex_);
   for (size_t n = workers_.load(); n < threads - 1; ++n) {
-    // Results do not depend on the number of threads: without this one we go on with fewer.
+    // Results do not depend on the number of threads, so fewer of them will do.
     if (!platform::start_thread(work, this)) return;
     workers_.store(n + 1, std::memory_order_release);
   }
@@ -62,7 +63,7 @@ void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   // Sequentially consistent on both sides: a worker counts itself asleep before it looks at the
   // state for the last time, we change the state before we count the sleepers.
   if (sleepers_.load() > 0) {
-    { const std::lock_guard lock(mutex_); }  // a worker that has looked is waiting by now
+    { const std::lock_guard lock(mutex_); }  // a worker that saw the old state now waits on wake_
     wake_.notify_all();
   }
   inside_job = true;

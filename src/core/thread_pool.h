@@ -1,10 +1,10 @@
-// The library's worker threads. A job is a number of grains, shared out in ranges, one per thread:
-// a tensor that is worked on again stays in the caches of the same cores. Who has finished his
-// range helps with the others'. The caller works too and never waits for a worker that has not
-// started: when the grains run out it closes the job and waits only for those inside. Workers spin
-// briefly after a job, then sleep. A second caller, or a grain that starts a job itself, runs
-// serially.
-// Which thread runs a grain is open, what a grain computes is not: results never depend on it.
+// The library's worker threads. The grains of a job are divided into ranges, one per thread, so
+// that consecutive jobs on one tensor find its parts in the caches of the same cores. A thread that
+// has finished its range takes grains of the others. The caller works too and never waits for a
+// worker that has not started: when no grain is left it closes the job and waits only for the
+// workers inside. Workers spin briefly after a job, then sleep. If a second caller, or a grain,
+// starts a job while one is running, it runs that job serially. Any thread may run a grain, and the
+// result of a grain does not depend on which one it is.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class ThreadPool {
   void start(size_t threads) noexcept;
 
  private:
-  // One word so that "is it open, may I enter" and "who is inside" are decided together.
+  // One atomic word, so that a worker enters an open job and is counted as inside in one step.
   struct State {
     uint16_t inside;      // workers in the job
     uint16_t places;      // workers that may still enter; the place taken is the worker's index
@@ -56,7 +56,7 @@ class ThreadPool {
   std::atomic<bool> busy_{false};
   std::atomic<uint64_t> state_{0};
 
-  // The job; written before it is opened, read by those inside.
+  // The current job: written before it is opened, read by the workers inside.
   Body body_ = nullptr;
   void* context_ = nullptr;
   // Grains [next, end); each range has its own cache line.
@@ -71,8 +71,8 @@ class ThreadPool {
   alignas(64) std::atomic<size_t> sleepers_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<size_t> workers_{0};  // started
-  std::atomic<size_t> running_{0};  // of these, have begun; only as many as there are cores spin
+  std::atomic<size_t> workers_{0};  // workers started
+  std::atomic<size_t> running_{0};  // workers that have begun to run; no more than the cores spin
 };
 
 }  // namespace bnns::impl

@@ -45,7 +45,7 @@ constexpr LayoutInfo row(BNNSDataLayout layout, const char* name, uint8_t rank,
   return info;
 }
 
-// size[] in logical order, stride[] in the opposite one.
+// A layout whose size[] is in logical order and whose stride[] is in the reverse order.
 constexpr LayoutInfo first_major(BNNSDataLayout layout, const char* name, uint8_t rank) {
   Axes pair{};
   for (uint8_t k = 0; k < rank; ++k) pair[k] = static_cast<uint8_t>(rank - 1 - k);

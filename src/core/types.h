@@ -1,4 +1,4 @@
-// One table of data types, one of layouts; everything the library knows about either stands there.
+// One table of data types and one of layouts, with all that the library knows about them.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ struct TypeInfo {
 // nullptr for a value that is no data type.
 const TypeInfo* find_type(BNNSDataType type);
 const char* type_name(BNNSDataType type);
-// Of one value; 0 for types below a byte. For known types only.
+// Bytes of one value; 0 for types below a byte. The type must be known.
 constexpr size_t type_bytes(BNNSDataType type) {
   return (static_cast<uint32_t>(type) & 0x7FFF) / 8;
 }
 
-// Memory order: position 0 is the axis of stride[0], the fastest. `pair[k]` is the size[] entry
-// that belongs to stride[k]; `tuple[i]` the size[] entry of logical coordinate i (matrix: row,
-// column).
+// Axes are in memory order: axis 0 is that of stride[0], the fastest. `pair[k]` is the index in
+// size[] of the axis of stride[k]; `tuple[i]` is the index in size[] of logical coordinate i (the
+// coordinates of a matrix are row, column).
 struct LayoutInfo {
   BNNSDataLayout layout;
   const char* name;

@@ -5,7 +5,7 @@
 namespace bnns::impl {
 namespace {
 
-// Appends an axis to a collapsed view, joining it with the last one where they form one line.
+// Appends an axis to a collapsed view; it is joined with the last one if one stride describes both.
 void push_axis(View& view, size_t extent, size_t stride) {
   if (extent == 1) return;
   if (view.rank > 0) {

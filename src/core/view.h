@@ -1,5 +1,5 @@
-// The elements of a tensor in the order of memory: axis 0 is the fastest. A View does not know
-// layouts or names of axes any more; two views of equal count pair up element by element.
+// The elements of a tensor in the order of memory: axis 0 is the fastest. A View has no layout and
+// no names of axes; two views of equal count pair up element by element.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace bnns::impl {
 
 constexpr size_t kMaxRank = BNNS_MAX_TENSOR_DIMENSION;
 
-// How stored numbers become real ones: scale and bias of integers, the table of indexed types.
+// How stored values are converted to real ones: scale and bias of integers, the table of indexed
+// types.
 struct Scaling {
   float scale = 1;
   float bias = 0;
@@ -27,16 +28,16 @@ struct View {
   size_t rank = 0;
   size_t extent[kMaxRank + 1] = {};  // one more for the batch
   size_t stride[kMaxRank + 1] = {};  // in values
-  size_t count = 0;                  // elements
-  size_t span = 0;                   // values from the first to behind the last element
+  size_t count = 0;                  // number of elements
+  size_t span = 0;                   // values from the first to the last element, both included
   size_t step = 0;                   // max(extent * stride): to the next sample of a packed batch
-  bool overlaps = false;             // some elements share their place: inputs only
+  bool overlaps = false;             // some elements have the same address; for inputs only
   Scaling scaling;
 
   bool is_dense() const { return count == span && !overlaps; }
   bool is_float() const { return type == BNNSDataTypeFloat32; }
 
-  // Distance of neighbours along the fastest axis that has any.
+  // The stride of the fastest axis that has more than one element.
   size_t inner_stride() const {
     for (size_t k = 0; k < rank; ++k) {
       if (extent[k] > 1) return stride[k];
@@ -45,13 +46,14 @@ struct View {
   }
 };
 
-// The same elements with as few axes as possible: neighbouring axes that form one line are joined.
+// The same elements with as few axes as possible: neighbouring axes that one stride can describe
+// are joined.
 View collapsed(const View& view);
 
-// `size` samples, `step` values apart, as one collapsed view.
+// One collapsed view of `size` samples that are `step` values apart.
 View batched(const View& sample, const void* data, size_t size, size_t step);
 
-// Walks over the runs of a collapsed view: stretches of the fastest axis.
+// Iterates over a collapsed view in runs: consecutive elements of the fastest axis.
 class Walker {
  public:
   Walker(const View& view, size_t first);
