@@ -1,6 +1,6 @@
-// The only place where exceptions are caught. Every extern "C" function enters here with its name
-// and a body; what the body throws becomes the failure value, the thread's last error and a log
-// message "function: field is value; rule".
+// The place where exceptions end: they never reach the client. Every extern "C" function enters
+// here with its name and a body; what the body throws becomes the failure value, the thread's last
+// error and a log message "function: field is value; rule".
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace bnns::impl::boundary {
 // Records the exception being handled; returns the status of an int function.
 int record_current(const char* function) noexcept;
 
-// Value of body(), or `failure`.
+// Returns the value of body(), or `failure` if it throws.
 template <class T, class Body>
 T value(const char* function, T failure, const Body& body) noexcept {
   try {
@@ -25,7 +25,7 @@ T value(const char* function, T failure, const Body& body) noexcept {
   }
 }
 
-// 0, or the status of the failure (-1 unless the error says otherwise).
+// Returns 0, or the status of the failure (-1 unless the error has another one).
 template <class Body>
 int status(const char* function, const Body& body) noexcept {
   try {
@@ -36,7 +36,7 @@ int status(const char* function, const Body& body) noexcept {
   }
 }
 
-// A new handle, or NULL.
+// Returns the new handle that body() creates, or NULL if it throws.
 template <class Body>
 void* handle(const char* function, const Body& body) noexcept {
   return value<void*>(function, nullptr, body);

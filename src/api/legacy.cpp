@@ -1,4 +1,5 @@
-// The creators of 2016, translated to today's parameters. What they state twice must agree.
+// The creators of 2016: their parameters are translated to today's. Sizes that the old structures
+// give twice must agree.
 #include "api/boundary.h"
 #include "core/checked.h"
 #include "core/error.h"
@@ -12,7 +13,7 @@ using namespace bnns::impl;
 
 namespace {
 
-// What both kinds of descriptor have.
+// The fields that vector and image descriptors have in common.
 template <class Given>
 BNNSNDArrayDescriptor typed_descriptor(const Given& given, const char* name) {
   const TypeInfo* type = find_type(given.data_type);

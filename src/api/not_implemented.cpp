@@ -1,6 +1,6 @@
 // The functions of the C API that no layer provides yet. Each one fails, writes nothing and says so
 // in the last error, so a program links today and learns at run time what is missing.
-// A layer that arrives takes its lines out of this file.
+// Who adds a layer removes its functions from this file.
 
 #include <cstdint>
 
@@ -196,8 +196,6 @@ extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
   return boundary::not_implemented("BNNSDirectApplyLSTMBatchBackward", -1);
 }
 
-// ---- Optimizers, clipping, norms ----
-
 // ---- Direct tensor operations ----
 
 extern "C" int BNNSCompareTensor(const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
@@ -279,7 +277,7 @@ extern "C" BNNSNearestNeighbors BNNSCreateNearestNeighbors(unsigned int, unsigne
   return boundary::not_implemented("BNNSCreateNearestNeighbors", nullptr);
 }
 
-// NULL is fine; no other handle can exist yet.
+// NULL is accepted; no other handle can exist yet.
 extern "C" void BNNSDestroyNearestNeighbors(BNNSNearestNeighbors handle) {
   if (handle != nullptr)
     static_cast<void>(boundary::not_implemented("BNNSDestroyNearestNeighbors", 0));

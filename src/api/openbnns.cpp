@@ -1,4 +1,4 @@
-// Our own additions: see openbnns/openbnns.h.
+// The functions that OpenBNNS adds to the API: see openbnns/openbnns.h.
 #include "openbnns/openbnns.h"
 
 #include "api/boundary.h"
