@@ -23,7 +23,7 @@ struct ActivationParameters {
   Descriptor in, out;
   uint32_t axis_flags;
   size_t channels = 1;
-  size_t plane = 1;  // elements of a channel, consecutive in memory order
+  size_t plane = 1;  // elements of a channel, which are consecutive in memory order
 };
 
 void check_channels(const BNNSLayerParametersActivation& p, ActivationParameters& problem) {
@@ -77,10 +77,10 @@ ActivationParameters read(const BNNSLayerParametersActivation* p) {
   return problem;
 }
 
-// A tensor that is walked along the axes of i_desc.
+// A tensor whose elements are visited along the axes of i_desc.
 struct AlongAxes {
   const Batch& batch;
-  bool same;  // it has these axes itself; else it is contiguous, with as many elements
+  bool same;  // it has the same extents; otherwise it is contiguous, with as many elements
 
   AlongAxes(const Batch& tensor, const View& in, const char* field) : batch(tensor) {
     const View& view = *tensor.sample;
@@ -131,15 +131,15 @@ class ActivationFilter final : public Filter, public PointerCalls {
   void backward_alpha(const Batch& x, const Batch& dy, const Gradient& alpha);
 
   ActivationParameters problem_;
-  bool flat_;            // element-wise on contiguous Float32: no views are needed
-  size_t serial_count_;  // elements up to which a flat one is done by the calling thread alone
+  bool flat_;            // element-wise on contiguous Float32, for which no views are needed
+  size_t serial_count_;  // most elements that a flat call computes on the calling thread alone
   ElementActivation function_;
   ElementRun run_;
   SoftmaxRun softmax_run_;
-  Array<float> alphas_;    // per channel
-  Descriptor alpha_desc_;  // what weights_delta must look like
+  Array<float> alphas_;    // one slope per channel
+  Descriptor alpha_desc_;  // the descriptor that weights_delta must match
   IntegerConstants integer_;
-  RandomStreams streams_;  // a new one per call
+  RandomStreams streams_;  // every call takes a new stream
 };
 
 ActivationFilter::ActivationFilter(const FilterOptions& options,
@@ -195,7 +195,7 @@ void ActivationFilter::apply(const ForwardArgs& args) {
   }
 }
 
-// The axes of one sample and the batch.
+// The axes of i_desc and the batch as the last axis, with the strides of all tensors.
 Axes ActivationFilter::axes_of(std::initializer_list<AlongAxes> tensors) const {
   const View& in = problem_.in.view;
   Axes axes;
@@ -240,7 +240,8 @@ bool ActivationFilter::slope_known_from_output() const {
 Slope ActivationFilter::choose_slope(const BackwardArgs& args) const {
   const char* name = problem_.info->name;
   require(problem_.info->from_input, "activation is ", name, "; it has no gradient");
-  // Not injective: x is better where it is given.
+  // This function is not injective, so that y does not determine x: the slope is computed from x if
+  // the client gives it.
   const bool prefer_input =
       problem_.info->function == BNNSActivationFunctionGELUApproximationSigmoid &&
       args.in != nullptr;
@@ -276,7 +277,7 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
   if (!from_input) y = read_batch(problem_.out, args.batch, args.out, args.out_stride, kOut);
   const Gradient alpha =
       call.writes_parameter_delta(args.weights_delta, "weights_delta", alpha_desc_, "alpha");
-  if (want_alpha) call.check_overlaps();  // in_delta may lie where out_delta, in or out do
+  if (want_alpha) call.check_overlaps();  // without in_delta, which may be out_delta, in or out
   Gradient dx;
   const Batch& known = from_input ? x : y;
   if (want_x) {
@@ -286,7 +287,7 @@ void ActivationFilter::apply_backward(const BackwardArgs& args) {
     if (need_x) require_apart_or_same(dx, "in_delta", x, "in");
     require_apart(range_of(alpha), "weights_delta", range_of(dx), "in_delta");
   }
-  // Before in_delta is written: it may be the memory of in or out_delta.
+  // The slope's gradient comes first: in_delta may be the memory of in or out_delta.
   if (want_alpha) backward_alpha(x, dy, alpha);
   if (!want_x) return;
   if (problem_.info->kind == ActivationClass::kAxis) {

@@ -1,4 +1,4 @@
-// Activation parameters as every layer meets them, and the makers of activation filters.
+// The activation parameters that every layer may have, and the makers of activation filters.
 #pragma once
 
 #include "core/filter.h"
@@ -7,14 +7,15 @@
 
 namespace bnns::impl {
 
-// Checks function, alpha and beta; throws with the field "activation...".
+// Checks function, alpha and beta; messages name the field "activation...".
 const ActivationInfo& read_activation(const BNNSActivation& activation);
 
 inline ActivationCoefficients coefficients_of(const BNNSActivation& activation) {
   return {.alpha = activation.alpha, .beta = activation.beta};
 }
 
-// Training needs the slope of a fused activation from the output alone; the identity has it.
+// Refuses a fused activation whose slope cannot be computed from the output alone, as training
+// requires. The identity passes.
 void require_slope_from_output(const FusedActivation& f);
 
 // The one call that only activation filters accept.
@@ -29,7 +30,7 @@ class PointerCalls {
 BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameters,
                                   const BNNSFilterParameters* filter_parameters);
 
-// Creates, applies to the data of the descriptors and destroys.
+// Creates a filter, applies it to the data of the descriptors and destroys it.
 void apply_activation(const BNNSLayerParametersActivation* parameters,
                       const BNNSFilterParameters* filter_parameters, size_t batch, size_t in_stride,
                       size_t out_stride);

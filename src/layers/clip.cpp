@@ -12,7 +12,7 @@
 namespace bnns::impl {
 namespace {
 
-// src and dest with the axes of both in the order of src's memory.
+// src and dest, with the axes of both in the memory order of src.
 struct ClipPair {
   View src, dest;
   Axes axes;
@@ -56,7 +56,7 @@ void require_max_norm(float max_norm) {
   require(max_norm >= 0, "max_norm is ", double{max_norm}, "; it must not be negative");
 }
 
-// ---- Several tensors: nothing that is written may be anything else of the call ----
+// ---- Several tensors: a written tensor must not overlap any other one of the call ----
 
 void require_all_apart(TensorRange* ranges, size_t count) {
   const Overlap overlap = find_overlap(ranges, count);

@@ -10,10 +10,10 @@ namespace bnns::impl {
 namespace {
 
 constexpr size_t kPack = 32;
-// Of kernel, stride, dilation and padding.
+// The largest kernel, stride, dilation or padding.
 constexpr size_t kLargest = (size_t{1} << 31) - 1;
 
-// The coordinates of weights.
+// The logical coordinates of weights.
 enum : size_t { kKernelWidth, kKernelHeight, kInChannels, kOutChannels };
 
 bool is_weight_layout(const LayoutInfo& layout) {
@@ -43,7 +43,7 @@ void require_moderate(size_t value, const char* field) {
   require(value <= kLargest, field, " is ", value, "; it must be at most ", kLargest);
 }
 
-// Both sides of a rule about two numbers of channels.
+// Checks the channels of input, output and weights against each other and against the groups.
 void check_channels(const ConvolutionParameters& c, size_t groups) {
   const size_t in = c.in.size[2], out = c.out.size[2];
   const Descriptor& w = c.weights;
@@ -106,7 +106,7 @@ struct Padding {
   size_t before, after;
 };
 
-// x_padding and y_padding count; pad[] does where both are 0.
+// The padding is x_padding or y_padding on both sides; pad[] is used only if both of them are 0.
 Padding read_padding(const BNNSLayerParametersConvolution& p, size_t symmetric,
                      const char* symmetric_field, size_t first, const char* const (&fields)[2]) {
   require_moderate(symmetric, symmetric_field);
@@ -116,8 +116,8 @@ Padding read_padding(const BNNSLayerParametersConvolution& p, size_t symmetric,
   return {p.pad[first], p.pad[first + 1]};
 }
 
-// large + padding >= stride * (small - 1) + (taps - 1) * dilation + 1. Extra rows and columns at
-// the end are not used.
+// Requires large + padding >= stride * (small - 1) + (taps - 1) * dilation + 1. Rows and columns of
+// the large image beyond that are allowed; no window reaches them.
 void check_sizes(const ConvolutionAxis& a, const Padding& pad, bool transposed, const char* size) {
   const char *large = transposed ? "o_desc" : "i_desc", *small = transposed ? "i_desc" : "o_desc";
   const size_t window = checked_add(checked_mul(a.taps - 1, a.dilation, "the window"), 1, size);
@@ -128,7 +128,7 @@ void check_sizes(const ConvolutionAxis& a, const Padding& pad, bool transposed, 
           pad.after, ", which is ", given, "; ", small, " has ", size, " ", a.small,
           ", which with kernel ", a.taps, ", stride ", a.stride, " and dilation ", a.dilation,
           " needs ", needed);
-  // Positions are computed in signed arithmetic.
+  // The op computes positions in signed arithmetic, which must not overflow.
   require(given <= SIZE_MAX / 4, large, " has ", size, " ", a.large, " with padding; too large");
 }
 

@@ -23,17 +23,18 @@ struct ConvolutionParameters {
 ConvolutionParameters read_convolution(const BNNSLayerParametersConvolution* parameters,
                                        bool transposed);
 
-// Every check of a forward call; `client`: the filter reads the client's weights.
+// Makes all checks of a forward call. `client` says whether the filter reads the client's weights.
 struct ConvolutionTensors {
   Batch in, out;
 };
 ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionParameters& convolution,
                                  bool client);
 
-// Where the elements of weights lie; `weights` has passed the checks of read_convolution().
+// The layout of the weights for the op. `weights` has passed the checks of read_convolution().
 ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);
 
-// A weights_delta: Float32, of any weight layout with the sizes of the filter's weights.
+// Reads weights_delta, which must be Float32, with any weight layout and the sizes of the filter's
+// weights.
 Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given,
                               const ConvolutionParameters& convolution);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kPack = 32;
 
-// Both tensors as axes in one order, that of the destination's memory.
+// Views of both tensors whose axes are in the same order.
 struct Pair {
   View from, to;
 };
@@ -36,7 +36,8 @@ char* shifted(const View& view, size_t offset) {
   return static_cast<char*>(view.data) + offset * type_bytes(view.type);
 }
 
-// Strides of logical coordinate i; packed weights have theirs fixed, apart from the last.
+// The stride of logical coordinate i. In packed weights it is that inside a block of kPack output
+// channels.
 size_t stride_of(const Descriptor& d, size_t i) {
   if (!d.layout->packed32) return d.logical_stride(i);
   size_t stride = kPack;
@@ -44,7 +45,8 @@ size_t stride_of(const Descriptor& d, size_t i) {
   return i == 3 ? 1 : stride;
 }
 
-// Offset of the element with kernel position (x, y) and output channel `channel`, all else 0.
+// The offset of the element at kernel position (x, y), input channel 0 and output channel
+// `channel`.
 size_t offset_of(const Descriptor& d, size_t x, size_t y, size_t channel) {
   if (d.layout->rotated) {
     x = d.size[0] - 1 - x;
@@ -57,7 +59,8 @@ size_t offset_of(const Descriptor& d, size_t x, size_t y, size_t channel) {
   return x * stride_of(d, 0) + y * stride_of(d, 1) + channel * stride_of(d, 3);
 }
 
-// Convolution weights of which one is rotated or packed: position by position, block by block.
+// Copies convolution weights if one of the tensors is rotated or packed: for each kernel position
+// and block of kPack output channels separately.
 void copy_weights(const ConvertKernels& kernels, size_t threads, const Descriptor& from,
                   const Descriptor& to) {
   const size_t width = from.logical_extent(0), height = from.logical_extent(1);
@@ -155,7 +158,7 @@ void transpose_array(const BNNSNDArrayDescriptor* dest_given,
     return d.view.stride[std::find(pair, pair + d.rank(), axis) - pair];
   };
   Pair pair = {strip(src.view), strip(dest.view)};
-  pair.from.scaling = pair.to.scaling;  // stored values move as they are
+  pair.from.scaling = pair.to.scaling;  // stored values are copied without conversion
   for (size_t k = 0; k < dest.rank(); ++k) {
     const size_t axis = dest.layout->pair[k];
     push(pair.to, dest.size[axis], stride_of_size(dest, axis));

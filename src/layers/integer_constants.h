@@ -1,5 +1,6 @@
-// Parameters of layers that compute in integers. The constants of IntegerLinearSaturate and its
-// per-channel form: checked, and copied unless the client keeps them (BNNSFlagsUseClientPtr).
+// Parameters of layers that compute in integers: the constants of IntegerLinearSaturate and its
+// per-channel form. They are checked, and copied unless the client keeps them
+// (BNNSFlagsUseClientPtr).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace bnns::impl {
 
-// The stored values of a view as they are; the view is moved to the copy.
+// Copies the stored values of a view without conversion and makes the view point to the copy.
 inline Array<char> copy_stored(const Memory& memory, View& view) {
   Array<char> copy(memory, div_up(view.span * find_type(view.type)->bits, 8));
   std::copy_n(static_cast<const char*>(view.data), copy.size(), copy.data());
@@ -45,7 +46,7 @@ class IntegerConstants {
     }
   }
 
-  // Client arrays may have changed since the last call.
+  // The shifts are checked at every call, because arrays of the client may have changed.
   IntegerLinear function() const {
     if (!per_channel_) return {&single_[0], &single_[1], &single_[2], 1, plane_};
     check_shifts(source_[2], "activation.ishift_per_channel");

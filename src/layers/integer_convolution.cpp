@@ -1,5 +1,5 @@
-// The convolution filter of integers: y = saturate((scale (b + W * x) + offset) >> shift), the form
-// that IntegerLinearSaturate asks for. Values are taken as stored, without data_scale and
+// The convolution filter of integers: y = saturate((scale (b + W * x) + offset) >> shift), a
+// convolution with a fused IntegerLinearSaturate. It uses stored values, without data_scale and
 // data_bias.
 #include "layers/convolution.h"
 #include "layers/integer_constants.h"

@@ -123,8 +123,7 @@ void check_descriptors(LossParameters& problem) {
   }
 }
 
-// Rows of softmax-type losses run along size[0]; in the order of memory that need not be the
-// fastest axis.
+// Rows of softmax-type losses run along size[0], which need not be the fastest axis in memory.
 void set_rows(LossParameters& problem) {
   LossProblem& loss = problem.loss;
   loss.sample = problem.in.view;
@@ -146,7 +145,7 @@ void read_as(const void* parameters, LossParameters& problem) {
   read_extra(p, problem);
 }
 
-// By function value; all structures begin with the function.
+// The readers by function value. All structures begin with the function.
 using Reader = void (*)(const void* parameters, LossParameters& problem);
 constexpr Reader kReaders[kLossFunctions] = {
     nullptr,
@@ -178,7 +177,7 @@ LossParameters read(const void* parameters) {
 
 constexpr Name kLabels = {"labels", "labels_stride"};
 
-// Of values one after the other.
+// The range of `count` contiguous floats.
 Range range_of(const void* data, size_t count) {
   const auto* begin = static_cast<const char*>(data);
   return {begin, begin + count * sizeof(float)};
@@ -247,8 +246,8 @@ Gradient LossFilter::read_in_delta(const LossInputs& args, Call& call) const {
   return call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in, "i_desc");
 }
 
-// One value of a reduced loss; else all entries of the batch. A descriptor is of one sample, or of
-// the whole batch. The result points to the view in `dy`.
+// Reads the upstream gradient: one value for a reduced loss, otherwise one per entry of the batch.
+// The descriptor describes one sample, or the whole batch. The result points to the view in `dy`.
 Batch LossFilter::read_out_delta(const LossBackwardArgs& args, Descriptor& dy) const {
   require(args.out_delta != nullptr, "out_delta is NULL");
   const size_t n = problem_.in.view.count, batch = args.inputs.batch;
@@ -274,7 +273,8 @@ Batch LossFilter::read_out_delta(const LossBackwardArgs& args, Descriptor& dy) c
     fail("out_delta is ", describe(dy), "; the loss has one value per sample: it must have 1, ",
          "batch_size (", batch, ") or as many elements as o_desc");
   }
-  // A sample is one value; a descriptor of the whole batch says how far it is to the next.
+  // Each sample has one value; the stride of a descriptor of the whole batch is the distance to the
+  // next one.
   dy.view.step = count == batch ? dy.view.inner_stride() : 1;
   dy.view.rank = 0;
   dy.view.count = dy.view.span = 1;

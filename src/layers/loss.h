@@ -7,7 +7,7 @@
 
 namespace bnns::impl {
 
-// What both calls are given.
+// The arguments that the forward and the backward call have in common.
 struct LossInputs {
   size_t batch;
   const void* in;

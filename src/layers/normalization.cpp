@@ -1,6 +1,6 @@
-// The normalization filter. Its training state (what backward needs of the last training forward
-// pass) is one per filter and guarded by a lock: calls from several threads are safe, the last
-// forward pass counts. Inference takes no part in that.
+// The normalization filter. A filter has one training state: what backward needs of the last
+// training forward pass. A lock guards it, so that calls from several threads are safe; backward
+// uses the state of the last forward pass. Inference neither uses the state nor takes the lock.
 #include "layers/normalization.h"
 
 #include <mutex>
@@ -39,8 +39,8 @@ class NormalizationFilter final : public Filter, public NormalizationCalls {
   NormalizationOp op_;
 };
 
-// The client's parameters against what the call writes: the output and, in training, the moving
-// statistics.
+// Checks that the client's parameters do not overlap what the call writes: the output and, in
+// training, the moving statistics.
 void NormalizationFilter::check_client_parameters(const Batch& in, const Batch& out,
                                                   bool training) const {
   const Range mean = range_of(p_.moving_mean.view), variance = range_of(p_.moving_variance.view);

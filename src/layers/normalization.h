@@ -1,4 +1,4 @@
-// Parameters of normalization as the filter, and filters that contain one, read them; the maker.
+// The parameters of normalization, for its filter and for filters that contain one, and the maker.
 #pragma once
 
 #include "core/call.h"
@@ -15,7 +15,7 @@ struct NormalizationParameters {
   NormalizationProblem problem;
 };
 
-// Every check of the parameters. Descriptors that are absent are not looked at.
+// Reads and checks all parameters. Descriptors that are absent are not read.
 NormalizationParameters read_normalization(BNNSFilterType type,
                                            const BNNSLayerParametersNormalization* parameters);
 

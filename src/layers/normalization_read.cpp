@@ -12,7 +12,7 @@ struct KindInfo {
   BNNSFilterType type;
   NormalizationKind kind;
   const char* name;
-  bool moves;  // has moving statistics
+  bool moves;  // whether it has moving statistics
 };
 
 constexpr KindInfo kKinds[] = {
@@ -57,7 +57,7 @@ void set_sizes(const Descriptor& in, NormalizationProblem& problem) {
   problem.channels = in.size[image ? 2 : 0];
 }
 
-// How many elements of a sample are normalized together.
+// Sets how many elements of a sample are normalized together.
 void set_rows(const BNNSLayerParametersNormalization& p, NormalizationProblem& problem) {
   const size_t channels = problem.channels, plane = problem.plane();
   problem.row = plane;
@@ -88,7 +88,8 @@ void set_scalars(const BNNSLayerParametersNormalization& p, const KindInfo& kind
   problem.activation = FusedActivation(row, coefficients_of(p.activation));
 }
 
-// Of layer normalization: axes in the order of memory, each 1 or that of the input.
+// Checks beta or gamma of layer normalization: in memory order, each extent must be 1 or that of
+// the input.
 void check_broadcast(const Descriptor& d, const char* field, const Descriptor& in) {
   bool fits = d.rank() <= in.rank();
   for (size_t k = 0; fits && k < d.rank(); ++k)

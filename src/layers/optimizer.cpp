@@ -12,17 +12,17 @@
 namespace bnns::impl {
 namespace {
 
-// Tensors of one parameter: parameter, gradient, states.
+// The tensors of one parameter are the parameter itself, its gradient and its states.
 constexpr size_t kMaxTensors = 2 + kMaxOptimizerStates;
 
-// "parameters[3]"; made for messages only.
+// A name such as "parameters[3]" for messages.
 Text name_of(const char* array, size_t index) {
   return Text(array, '[', index, ']');
 }
 
 struct StepTensors {
   OptimizerArgs args;
-  size_t states;  // per parameter
+  size_t states;  // number of states per parameter
 
   size_t tensors() const { return 2 + states; }
   const BNNSNDArrayDescriptor* at(size_t kind, size_t p) const {
@@ -67,8 +67,8 @@ Descriptor read_tensor(const BNNSNDArrayDescriptor& given, const char* name) {
   return result;
 }
 
-// The common case, told without a full reading: 0 unless the tensor is a plain one of Float32 with
-// default strides.
+// The number of elements of a plain Float32 tensor with default strides, the common case, without
+// reading the whole descriptor; 0 for other tensors.
 size_t packed_count(const BNNSNDArrayDescriptor& given) {
   const LayoutInfo* layout = find_layout(given.layout);
   if (layout == nullptr || layout->packed32 || layout->opaque) return 0;
@@ -89,7 +89,7 @@ size_t read_count(const StepTensors& call, size_t kind, size_t p) {
   return read_tensor(*given, call.name(kind, p).c_str()).view.count;
 }
 
-// All tensors of parameter p.
+// Checks all tensors of parameter p.
 void check_parameter(const StepTensors& call, size_t p) {
   const size_t count = read_count(call, 0, p);
   for (size_t kind = 0; kind < call.tensors(); ++kind) {
@@ -105,7 +105,7 @@ void check_parameter(const StepTensors& call, size_t p) {
   }
 }
 
-// Of a checked descriptor.
+// The number of elements of a descriptor that has passed the checks.
 size_t count_of(const BNNSNDArrayDescriptor& given) {
   size_t count = 1;
   for (size_t k = 0; k < find_layout(given.layout)->rank; ++k) count *= given.size[k];
@@ -137,14 +137,14 @@ void require_all_apart(const StepTensors& step, TensorRange* ranges, size_t n) {
   if (overlap.first != nullptr) fail_overlap(step, overlap.first->tensor, overlap.second->tensor);
 }
 
-// Where the written tensors of a window of parameters begin: a hash table of their numbers.
+// A hash table of the written tensors of kWindow consecutive parameters, by their first address.
 class Beginnings {
  public:
   static constexpr size_t kWindow = 2048;
 
   explicit Beginnings(const StepTensors& step) : step_(step) {}
 
-  // Fails if another tensor begins where this one does.
+  // Adds a tensor; fails if another one begins at the same address.
   void add(const TensorRange& range) {
     const size_t first = range.tensor / (kWindow * kMaxTensors) * (kWindow * kMaxTensors);
     if (range.tensor == first) std::fill_n(slots_, kSlots, uint16_t{0});

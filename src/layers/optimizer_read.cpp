@@ -80,7 +80,7 @@ void read_regularization(const Fields& fields, OptimizerProblem& problem) {
   problem.constants.regularization = fields.regularization_scale;
 }
 
-// What all structures share.
+// Reads the fields that all structures have.
 template <class Fields>
 void read_common(const Fields& fields, OptimizerProblem& problem) {
   require_finite(fields.learning_rate, "learning_rate");
@@ -108,7 +108,7 @@ void read_sgd(const Fields& fields, OptimizerProblem& problem) {
     float gradient, velocity;
   };
   const Weights plain[] = {{-rate, 1}, {1, -rate}, {rate, -1}};
-  const Weights nesterov[] = {{-rate, 0}, {1, 0}, {1, 0}};  // their rules do not weigh velocities
+  const Weights nesterov[] = {{-rate, 0}, {1, 0}, {1, 0}};  // they use no velocity weight
   const bool ahead = is_set(fields.nesterov);
   const Weights& weights = (ahead ? nesterov : plain)[variant];
   problem.rule = OptimizerRule::kMomentum;
@@ -164,7 +164,7 @@ void read_rms_prop(const Fields& fields, OptimizerProblem& problem) {
   c.momentum = fields.momentum;
 }
 
-// Reads a copy, so that the client's structure may lie at any address.
+// Reads a copy of the structure, because the client's may be misaligned.
 template <class Fields, void (*read)(const Fields&, OptimizerProblem&)>
 void read_copy(const void* given, OptimizerProblem& problem) {
   Fields fields;
@@ -175,7 +175,7 @@ void read_copy(const void* given, OptimizerProblem& problem) {
 struct FunctionInfo {
   BNNSOptimizerFunction function;
   void (*read)(const void*, OptimizerProblem&);
-  OptimizerRule rule;  // before the fields are known
+  OptimizerRule rule;  // the initial rule; the fields may change it
 };
 
 template <class Fields>

@@ -1,4 +1,5 @@
-// The fields of an optimizer, read at every step: twelve functions, six structures, one problem.
+// The fields of an optimizer, which are read at every step: the six structures of the twelve
+// functions become one OptimizerProblem.
 #pragma once
 
 #include "ops/optimizer/optimizer.h"
@@ -6,8 +7,8 @@
 
 namespace bnns::impl {
 
-// Throws for an unknown function, NULL fields, and values outside of their range. Only what the
-// chosen function uses is looked at.
+// Throws for an unknown function, NULL fields, and values outside of their range. Only the fields
+// that the chosen function uses are checked.
 OptimizerProblem read_optimizer(BNNSOptimizerFunction function, const void* fields);
 
 }  // namespace bnns::impl

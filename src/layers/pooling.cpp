@@ -1,6 +1,6 @@
 // The pooling filter: y = act(bias + pooled), with the positions of the maxima as indices. in and
-// out are laid out as i_desc and o_desc; indices as the tensor that has one element per window:
-// the output, for UnMax the input. The formulas are in ops/pooling/pooling.h.
+// out have the layouts of i_desc and o_desc. The indices have the layout of the tensor with one
+// element per window: the output, or the input of UnMax. The formulas are in ops/pooling/pooling.h.
 #include "layers/pooling.h"
 
 #include "core/call.h"
@@ -69,7 +69,7 @@ PoolingFilter::PoolingFilter(const FilterOptions& options, const PoolingParamete
 
 // ---- Indices ----
 
-// What indices look like; NULL if there are none. Functions that have no indices ignore them.
+// The view of one sample's indices; NULL if there are none, or if the function does not use them.
 const View* PoolingFilter::index_view(const void* indices, BNNSDataType type) const {
   if (indices == nullptr) return nullptr;
   require(type == BNNSDataTypeUInt32 || type == BNNSDataTypeUInt64, "indices_data_type is ",

@@ -6,7 +6,7 @@
 
 namespace bnns::impl {
 
-// indices: NULL for none.
+// `indices` may be NULL.
 struct PoolingForwardArgs {
   ForwardArgs filter;
   BNNSDataType indices_type;

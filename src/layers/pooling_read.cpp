@@ -1,5 +1,5 @@
-// Every check of a pooling layer's parameters. Of Max, Average and L2Norm the input has the cells
-// and the output the windows; of UnMax it is the other way round.
+// Reads and checks the parameters of a pooling layer. The input of Max, Average and L2Norm has the
+// cells, and the output has the windows; for UnMax it is the other way round.
 #include "layers/pooling_read.h"
 
 #include <limits>
@@ -17,7 +17,7 @@ struct FunctionInfo {
   PoolingKind kind;
 };
 
-// By function value.
+// The functions by their value.
 constexpr FunctionInfo kFunctions[] = {
     {"Max", PoolingKind::kMax},
     {"AverageCountIncludePadding", PoolingKind::kAverage},

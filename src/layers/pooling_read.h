@@ -9,7 +9,7 @@
 namespace bnns::impl {
 
 struct PoolingParameters {
-  const char* name;  // of the function
+  const char* name;  // name of the function
   const ActivationInfo* activation;
   Descriptor in, out, bias;
   bool has_bias;

@@ -1,6 +1,6 @@
-// Random generators: a key and a counter of numbers drawn. A fill of n elements draws the next n
-// numbers, element by element in memory order (ops/random/random.h). Calls on one generator are
-// serialised by its lock; a call that fails draws nothing.
+// Random generators. A generator is a key and a counter of the numbers drawn. A fill of n elements
+// draws the next n numbers, element by element in memory order (ops/random/random.h). Calls on one
+// generator are serialised by its lock; a call that fails draws nothing.
 #include "layers/random.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace bnns::impl {
 namespace {
 
 struct RandomState {
-  // The last digit counts versions of the stream and of this structure.
+  // The last digit is the version of the stream and of this structure.
   static constexpr uint64_t kMark = 0x4F424E4E53524731;
 
   uint64_t mark = kMark;
@@ -39,7 +39,7 @@ class RandomGenerator {
 
   const Memory& memory() const { return memory_; }
 
-  // fill(run) uses the next `count` numbers.
+  // Calls fill(run), which uses the next `count` numbers.
   template <class Fill>
   void draw(size_t count, const Fill& fill) {
     const std::lock_guard lock(mutex_);
@@ -62,7 +62,7 @@ class RandomGenerator {
  private:
   Memory memory_;
   std::mutex mutex_;
-  RandomRun run_;  // first: the next number
+  RandomRun run_;  // run_.first is the next number
 };
 
 [[noreturn]] void fail_no_generator(const void* handle) {
@@ -95,7 +95,7 @@ void require_finite(float value, const char* name) {
   require(std::isfinite(value), name, " is ", double{value}, "; it must be finite");
 }
 
-// Bounds outside of the type are taken to its nearest value.
+// Clamps a bound to the values of the type.
 int64_t into_range(int64_t bound, const TypeInfo& type) {
   if (type.bits == 64) return type.kind == TypeClass::kSigned ? bound : std::max<int64_t>(bound, 0);
   const bool is_signed = type.kind == TypeClass::kSigned;
@@ -108,8 +108,8 @@ int64_t into_range(int64_t bound, const TypeInfo& type) {
 struct Distributions {
   Descriptor desc, probabilities;
   size_t classes, count;
-  View places;  // offsets of the distributions in probabilities, by their number
-  View rows;    // numbers of the distributions, by element of desc in memory order
+  View places;  // gives the offset of each distribution in `probabilities`
+  View rows;    // gives the distribution of each element of `desc`, in memory order
 };
 
 bool shapes_agree(const Descriptor& desc, const Descriptor& probabilities) {
@@ -120,7 +120,7 @@ bool shapes_agree(const Descriptor& desc, const Descriptor& probabilities) {
   return agree;
 }
 
-// Whole numbers up to 2^digits are values of the type.
+// The type represents all whole numbers up to 2^digits exactly.
 size_t exact_digits(BNNSDataType type) {
   return type == BNNSDataTypeFloat32 ? 24 : type == BNNSDataTypeFloat16 ? 11 : 8;
 }

@@ -7,7 +7,7 @@
 
 namespace bnns::impl {
 
-// `seed` NULL: drawn from the system.
+// If `seed` is NULL, the system provides a random one.
 BNNSRandomGenerator make_random_generator(BNNSRandomGeneratorMethod method, const uint64_t* seed,
                                           const BNNSFilterParameters* filter_parameters);
 void destroy_random_generator(BNNSRandomGenerator generator);

@@ -5,7 +5,7 @@
 namespace bnns::impl {
 namespace {
 
-// The logical coordinate that stride[k] steps along.
+// The logical coordinate of stride[k].
 size_t logical_axis(const Descriptor& d, size_t k) {
   const auto* tuple = d.layout->tuple;
   return static_cast<size_t>(std::find(tuple, tuple + d.rank(), d.layout->pair[k]) - tuple);
@@ -29,7 +29,7 @@ struct Kept {
   size_t rank = 0;
   size_t count = 1;
   Axis* axis[kMaxRank] = {};
-  bool reversed[kMaxRank] = {};  // stored from the last to the first
+  bool reversed[kMaxRank] = {};  // the axis is stored from the last element to the first
 
   Kept(Axes& axes, const Descriptor& whole) {
     for (size_t i = 0; i < whole.rank(); ++i) {
@@ -61,7 +61,8 @@ struct Kept {
     return text;
   }
 
-  // Returns the offset of the value that belongs to the first element of the whole tensor.
+  // Sets the stride of the values along kept axis i. Returns what this axis adds to the offset of
+  // the value that belongs to the first element of the whole tensor.
   size_t set_stride(size_t i, size_t stride, bool values_reversed) const {
     const bool against = reversed[i] != values_reversed;
     axis[i]->stride[kNormValues] =

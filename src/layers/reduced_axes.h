@@ -1,6 +1,6 @@
-// Descriptors of tensors with axis flags, which say what axes are reduced, as clipping and norms
-// have them.
-// Flag i is logical coordinate i (of a matrix: 0 the rows, 1 the columns); no flag means all axes.
+// Descriptors of tensors with axis flags, which say what axes are reduced; clipping and norms use
+// them. Flag i stands for logical coordinate i (of a matrix: 0 for rows, 1 for columns); without
+// any flag all axes are reduced.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace bnns::impl {
 
-// Float32, Float16 or BFloat16 in a plain layout, with data.
+// Reads a tensor that must be Float32, Float16 or BFloat16, have a plain layout and data.
 Descriptor read_float_tensor(const BNNSNDArrayDescriptor& given, const char* field, Use use);
 
 void require_same_type(const Descriptor& a, const char* a_name, const Descriptor& b,
@@ -18,12 +18,14 @@ void require_same_type(const Descriptor& a, const char* a_name, const Descriptor
 void require_same_shape(const Descriptor& a, const char* a_name, const Descriptor& b,
                         const char* b_name);
 
-// Axes of two tensors of one logical shape, not collapsed, in the memory order of the first.
+// The axes of two tensors of the same logical shape, in the memory order of the first, not
+// collapsed.
 Axes whole_axes(const Descriptor& first, const Descriptor& second, uint32_t axis_flags);
 
-// Adds the strides of the values, one per group; refuses shapes that do not hold them. Values have
-// the remaining axes of `whole` as their logical sizes; or they are a dense array of that many
-// elements, in the order of a FirstMajor array if `whole` is one, else of a LastMajor array.
+// Adds the strides of a tensor with one value per group to the axes, and refuses shapes that do not
+// fit. The logical sizes of `values` are those of the axes of `whole` that are kept; or `values` is
+// a dense array of as many elements, in the order of a FirstMajor array if `whole` is one,
+// otherwise of a LastMajor array.
 AxesTensor add_values(Axes& axes, const Descriptor& whole, const char* whole_name,
                       const Descriptor& values, const char* values_name);
 

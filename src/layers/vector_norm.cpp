@@ -1,5 +1,5 @@
-// BNNSComputeNorm: n = sqrt(sum of x^2) over the flagged axes. BNNSComputeNormBackward: dx = dn x /
-// n.
+// BNNSComputeNorm: n = sqrt(sum of x^2) over the flagged axes.
+// BNNSComputeNormBackward: dx = dn x / n.
 #include "core/filter.h"
 #include "layers/clip.h"
 #include "layers/reduced_axes.h"
