@@ -1,4 +1,5 @@
-// The YOLO loss: boxes predicted per cell of a grid and anchor, against one true box per cell.
+// The YOLO loss: boxes predicted per cell of a grid and anchor, each against the true box that the
+// labels give for the same cell and anchor.
 // A prediction is x, y, w, h, confidence and K class scores; with s = sigmoid, for every cell and
 // anchor (aw, ah):
 //   obj   (s(x) - X)^2 + (s(y) - Y)^2, Huber(w - log(W / aw + 1e-5)) and the same for h,
