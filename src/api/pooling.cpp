@@ -8,14 +8,20 @@ using namespace bnns::impl;
 
 namespace {
 
-int apply(const char* function, BNNSFilter filter, const PoolingForwardArgs& args) {
-  return boundary::status(function,
-                          [&] { find_filter_as<PoolingCalls>(filter).apply_pooling(args); });
+int apply(const char* function, BNNSFilter filter, const ForwardArgs& args, BNNSDataType type,
+          void* indices, size_t stride) {
+  return boundary::status(function, [&] {
+    find_filter_as<PoolingCalls>(filter).apply_pooling(
+        {.filter = args, .indices_type = type, .indices = indices, .indices_stride = stride});
+  });
 }
 
-int apply_backward(const char* function, BNNSFilter filter, const PoolingBackwardArgs& args) {
-  return boundary::status(
-      function, [&] { find_filter_as<PoolingCalls>(filter).apply_pooling_backward(args); });
+int apply_backward(const char* function, BNNSFilter filter, const BackwardArgs& args,
+                   BNNSDataType type, const void* indices, size_t stride) {
+  return boundary::status(function, [&] {
+    find_filter_as<PoolingCalls>(filter).apply_pooling_backward(
+        {.filter = args, .indices_type = type, .indices = indices, .indices_stride = stride});
+  });
 }
 
 }  // namespace
@@ -31,15 +37,8 @@ BNNSFilter BNNSFilterCreateLayerPooling(const BNNSLayerParametersPooling* layer_
 int BNNSPoolingFilterApplyBatch(BNNSFilter filter, size_t batch_size, const void* in,
                                 size_t in_stride, void* out, size_t out_stride, size_t* indices,
                                 size_t idx_stride) {
-  return apply("BNNSPoolingFilterApplyBatch", filter,
-               {.filter = {.batch = batch_size,
-                           .in = in,
-                           .in_stride = in_stride,
-                           .out = out,
-                           .out_stride = out_stride},
-                .indices_type = BNNSDataTypeUInt64,
-                .indices = indices,
-                .indices_stride = idx_stride});
+  return apply("BNNSPoolingFilterApplyBatch", filter, {batch_size, in, in_stride, out, out_stride},
+               BNNSDataTypeUInt64, indices, idx_stride);
 }
 
 int BNNSPoolingFilterApplyBatchEx(BNNSFilter filter, size_t batch_size, const void* in,
@@ -47,14 +46,8 @@ int BNNSPoolingFilterApplyBatchEx(BNNSFilter filter, size_t batch_size, const vo
                                   BNNSDataType indices_data_type, void* indices,
                                   size_t idx_stride) {
   return apply("BNNSPoolingFilterApplyBatchEx", filter,
-               {.filter = {.batch = batch_size,
-                           .in = in,
-                           .in_stride = in_stride,
-                           .out = out,
-                           .out_stride = out_stride},
-                .indices_type = indices_data_type,
-                .indices = indices,
-                .indices_stride = idx_stride});
+               {batch_size, in, in_stride, out, out_stride}, indices_data_type, indices,
+               idx_stride);
 }
 
 int BNNSPoolingFilterApplyBackwardBatch(BNNSFilter filter, size_t batch_size, const void* in,
@@ -64,20 +57,9 @@ int BNNSPoolingFilterApplyBackwardBatch(BNNSFilter filter, size_t batch_size, co
                                         BNNSNDArrayDescriptor* bias_delta, const size_t* indices,
                                         size_t idx_stride) {
   return apply_backward("BNNSPoolingFilterApplyBackwardBatch", filter,
-                        {.filter = {.batch = batch_size,
-                                    .in = in,
-                                    .in_stride = in_stride,
-                                    .in_delta = in_delta,
-                                    .in_delta_stride = in_delta_stride,
-                                    .out = out,
-                                    .out_stride = out_stride,
-                                    .out_delta = out_delta,
-                                    .out_delta_stride = out_delta_stride,
-                                    .weights_delta = nullptr,
-                                    .bias_delta = bias_delta},
-                         .indices_type = BNNSDataTypeUInt64,
-                         .indices = indices,
-                         .indices_stride = idx_stride});
+                        {batch_size, in, in_stride, in_delta, in_delta_stride, out, out_stride,
+                         out_delta, out_delta_stride, nullptr, bias_delta},
+                        BNNSDataTypeUInt64, indices, idx_stride);
 }
 
 int BNNSPoolingFilterApplyBackwardBatchEx(
@@ -86,20 +68,9 @@ int BNNSPoolingFilterApplyBackwardBatchEx(
     BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride, BNNSNDArrayDescriptor* bias_delta,
     BNNSDataType indices_data_type, const void* indices, size_t idx_stride) {
   return apply_backward("BNNSPoolingFilterApplyBackwardBatchEx", filter,
-                        {.filter = {.batch = batch_size,
-                                    .in = in,
-                                    .in_stride = in_stride,
-                                    .in_delta = in_delta,
-                                    .in_delta_stride = in_delta_stride,
-                                    .out = out,
-                                    .out_stride = out_stride,
-                                    .out_delta = out_delta,
-                                    .out_delta_stride = out_delta_stride,
-                                    .weights_delta = nullptr,
-                                    .bias_delta = bias_delta},
-                         .indices_type = indices_data_type,
-                         .indices = indices,
-                         .indices_stride = idx_stride});
+                        {batch_size, in, in_stride, in_delta, in_delta_stride, out, out_stride,
+                         out_delta, out_delta_stride, nullptr, bias_delta},
+                        indices_data_type, indices, idx_stride);
 }
 
 }  // extern "C"

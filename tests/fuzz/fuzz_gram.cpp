@@ -1,4 +1,6 @@
 // Gram filters: images and matrices of any layout, forward, backward and reserve.
+#include <cmath>
+
 #include "generate.h"
 #include "hooks.h"
 #include "run.h"

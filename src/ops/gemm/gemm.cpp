@@ -183,7 +183,9 @@ void Run::run_group(const Lines& a, const Lines& b, const Tile& t, size_t a_pane
   // Operands that are not packed here span all of K.
   const size_t a_k = a.panels.depth == depth_ ? 0 : k0_, b_k = b.panels.depth == depth_ ? 0 : k0_;
   const bool many_slabs = depth_ < k_;
-  const size_t sum_size = 2 * kernels_.mr * kernels_.nr;
+  // Without sums to keep there is no memory for them, which may be no memory at all.
+  const bool keeps_sums = many_slabs || plan_.group_floats > 0;
+  const size_t sum_size = keeps_sums ? 2 * kernels_.mr * kernels_.nr : 0;
   for (size_t k = 0; k < depth_; k += kGemmDepth) {
     job.depth = std::min(kGemmDepth, depth_ - k);
     const bool first = k0_ + k == 0, last = k0_ + k + job.depth == k_;

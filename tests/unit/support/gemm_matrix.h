@@ -75,9 +75,10 @@ inline GemmData data_of(const Side& a, const Side& b, const GemmTarget& c) {
           .accumulate = c.accumulate};
 }
 
-// Working memory comes as it is: numbers left in it must not matter.
+// Working memory comes as it is: numbers left in it must not matter. None is asked for: none.
 inline Array<float> scratch_of(const GemmOp& op, size_t count) {
-  Array<float> scratch(Memory(), op.scratch(count) + 1);
+  if (op.scratch(count) == 0) return {};
+  Array<float> scratch(Memory(), op.scratch(count));
   std::fill_n(scratch.data(), scratch.size(), NAN);
   return scratch;
 }
