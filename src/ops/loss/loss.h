@@ -66,7 +66,7 @@ struct LossRows {
   float* gradient;  // or nullptr
   size_t gradient_stride;
   bool accumulate;
-  const float* weight;  // one per row; a factor of loss and gradient
+  const float* weight;  // one per row; multiplies the weights of its elements
   const float* scale;   // one per row; a further factor of the gradient
   float* losses;        // one per row, or nullptr
   size_t count;
@@ -81,7 +81,8 @@ struct WeightTotals {
 
 constexpr size_t kLossFunctions = BNNSLossFunctionCategoricalCrossEntropy + 1;
 struct LossKernels {
-  ElementLossKernel element[kLossFunctions];  // by function value; nullptr if it is per sample
+  // Indexed by function value; nullptr where the function has no such kernel.
+  ElementLossKernel element[kLossFunctions];
   RowLossKernel rows[kLossFunctions];
   WeightTotals (*weight_totals)(const float* weights, size_t n);
 };
