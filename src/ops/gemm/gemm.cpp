@@ -262,11 +262,13 @@ void run_direct(const GemmKernels& kernels, size_t threads, bool dot, const Gemm
   });
 }
 
-// Products of a batch: one thread computes those of a grain, some 10 us of work. Products that take
-// longer than kLarge, and those beyond 20 us of which there are few, use all threads one after the
-// other.
-constexpr double kGrainNanoseconds = 10000, kLarge = 500000;
-constexpr size_t kFewProducts = 16;
+// Products of a batch: one thread computes those of a grain, some 10 us of work. Products that need
+// more than 4 MB, and those beyond 20 us of which there are fewer than each has grains of its own,
+// use all threads one after the other.
+constexpr double kGrainNanoseconds = 10000;
+constexpr size_t kMostFloats = size_t{1} << 20, kManyProducts = 16;
+// About the size of a grain of one product.
+constexpr size_t kGrainRows = 120, kGrainColumns = 64;
 
 }  // namespace
 
@@ -280,7 +282,7 @@ GemmOp::GemmOp(const GemmKernels& kernels, size_t threads, const GemmProblem& pr
 }
 
 bool GemmOp::is_small() const {
-  return nanoseconds_ < kLarge;
+  return !plan_ || plan_->floats(1) <= kMostFloats;
 }
 
 size_t GemmOp::scratch(size_t count) const {
@@ -321,7 +323,10 @@ void GemmOp::run_batch(size_t count, const GemmSteps& steps, const GemmData& dat
             .column_bias = moved(data.column_bias, i * steps.column_bias),
             .accumulate = data.accumulate};
   };
-  const bool alone = is_small() && (nanoseconds_ < kSerialNanoseconds || count >= kFewProducts);
+  const size_t grains =
+      div_up(problem_.shape.m, kGrainRows) * div_up(problem_.shape.n, kGrainColumns);
+  const bool alone =
+      is_small() && (nanoseconds_ < kSerialNanoseconds || count >= std::min(kManyProducts, grains));
   if (!alone) {
     for (size_t i = 0; i < count; ++i) run(product(i), scratch);
     return;
