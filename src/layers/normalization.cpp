@@ -3,8 +3,6 @@
 // uses the state of the last forward pass. Inference neither uses the state nor takes the lock.
 #include "layers/normalization.h"
 
-#include <mutex>
-
 #include "layers/activation.h"
 
 namespace bnns::impl {
@@ -30,12 +28,10 @@ class NormalizationFilter final : public Filter, public NormalizationCalls {
  private:
   void check_client_parameters(const Batch& in, const Batch& out, bool training) const;
   void check_trainable(const NormalizationBackwardArgs& args) const;
-  void check_trained(size_t batch) const;
   NormalizationOp::Gradients read_gradients(const NormalizationBackwardArgs& args) const;
 
   NormalizationParameters p_;
   bool use_client_pointer_;
-  std::mutex training_;
   NormalizationOp op_;
 };
 
@@ -70,7 +66,7 @@ void NormalizationFilter::apply_normalization(const NormalizationForwardArgs& ar
   require_apart_or_same(out, "out", in, "in");
   if (use_client_pointer_) check_client_parameters(in, out, args.training);
   if (!args.training) return op_.forward(a.batch, whole(in), whole(out), false);
-  const std::lock_guard lock(training_);
+  const auto lock = op_.training().lock();
   op_.forward(a.batch, whole(in), whole(out), true);
 }
 
@@ -79,14 +75,6 @@ void NormalizationFilter::check_trainable(const NormalizationBackwardArgs& args)
   if (p_.problem.activation.is_identity()) return;
   require_slope_from_output(p_.problem.activation);
   require_data(args.out, p_.out.view.type, "out");
-}
-
-void NormalizationFilter::check_trained(size_t batch) const {
-  const size_t trained = op_.trained_batch();
-  require(trained != 0,
-          "the filter was not applied with training = true; backward needs what that keeps");
-  require(batch == trained, "batch_size is ", batch, ", but the last training forward pass had ",
-          trained, "; they must be equal");
 }
 
 NormalizationOp::Gradients NormalizationFilter::read_gradients(
@@ -127,14 +115,14 @@ void NormalizationFilter::apply_normalization_backward(const NormalizationBackwa
     return;
   check_trainable(args);
   if (args.batch == 0) return;
-  const std::lock_guard lock(training_);
-  check_trained(args.batch);
+  const auto lock = op_.training().lock();
+  op_.training().require_trained(args.batch);
   op_.backward(read_gradients(args));
 }
 
 void NormalizationFilter::reserve(size_t batch, size_t callers) {
   Filter::reserve(batch, callers);
-  const std::lock_guard lock(training_);
+  const auto lock = op_.training().lock();
   op_.reserve(batch, callers);
 }
 

@@ -32,7 +32,7 @@ GemmOp FullyConnectedOp::weights_product(size_t samples, const FullyConnectedMat
 void FullyConnectedOp::gradient_rows(const Gradients& p, size_t first, size_t n, float* g) {
   const size_t width = problem_.out_size;
   const FusedActivation& f = problem_.activation;
-  const View dy = whole(samples_of(p.dy, first, n));
+  const View dy = whole(p.dy.part(first, n));
   // Functions along axes need those of a sample: a packed copy of dy becomes g in place.
   if (f.is_identity() || !f.is_element()) read_values(*run_.convert, dy, 0, n * width, g);
   if (f.is_identity()) return;
@@ -49,7 +49,7 @@ void FullyConnectedOp::input_gradient(const Gradients& p, size_t first, size_t n
   float* rows = direct ? p.dx.at<float>(first) : buffer;
   input_product(n, w, g_step, step)
       .run({.a = g, .b = w.data, .c = rows, .accumulate = direct && p.dx.accumulate}, memory);
-  if (!direct) store(whole(samples_of(p.dx, first, n)), rows, p.dx.accumulate);
+  if (!direct) store(whole(p.dx.part(first, n)), rows, p.dx.accumulate);
 }
 
 void FullyConnectedOp::weights_gradient(size_t n, const float* g, size_t g_step, const float* x,
@@ -144,8 +144,7 @@ void FullyConnectedOp::backward_chunks(const Gradients& p) {
     if (want_dw) {
       const size_t in_step = x_direct ? p.in.step : problem_.in_size;
       if (!x_direct) {
-        read_values(*run_.convert, whole(samples_of(p.in, first, n)), 0, n * problem_.in_size,
-                    x_buffer);
+        read_values(*run_.convert, whole(p.in.part(first, n)), 0, n * problem_.in_size, x_buffer);
       }
       weights_gradient(n, g, width, x_direct ? p.in.at<float>(first) : x_buffer, in_step, dw,
                        first > 0 || (dw_direct && p.dw_accumulate), memory);

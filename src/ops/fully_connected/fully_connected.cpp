@@ -166,15 +166,13 @@ void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t rando
   for (size_t first = 0; first < batch; first += chunk) {
     const size_t n = std::min(chunk, batch - first);
     if (!in_direct_) {
-      read_values(*run_.convert, whole(samples_of(in, first, n)), 0, n * problem_.in_size,
-                  x_buffer);
+      read_values(*run_.convert, whole(in.part(first, n)), 0, n * problem_.in_size, x_buffer);
     }
     product(n == chunk ? op : *last, n, in_direct_ ? in.at<float>(first) : x_buffer,
             out_direct_ ? out.at<float>(first) : y_buffer, y_step, ready, random_stream + first,
             memory);
     if (!out_direct_) {
-      write_values(*run_.convert, whole(samples_of(out, first, n)), 0, n * problem_.out_size,
-                   y_buffer);
+      write_values(*run_.convert, whole(out.part(first, n)), 0, n * problem_.out_size, y_buffer);
     }
   }
 }

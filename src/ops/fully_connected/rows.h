@@ -19,12 +19,4 @@ size_t most_floats(size_t batch, size_t chunk, const Floats& floats) {
   return std::max(floats(chunk), rest == 0 ? 0 : floats(rest));
 }
 
-// Samples [first, first + n) of a batch.
-inline Batch samples_of(const Batch& batch, size_t first, size_t n) {
-  Batch part = batch;
-  part.data = static_cast<char*>(batch.data) + first * batch.step * type_bytes(batch.sample->type);
-  part.size = n;
-  return part;
-}
-
 }  // namespace bnns::impl

@@ -157,8 +157,9 @@ void NormalizationOp::prepare(Scratch& s, size_t batch, bool backward) const {
 void NormalizationOp::prepare_cache(size_t batch) {
   const size_t groups = plan_groups(problem_, batch).groups;
   const size_t values = checked_mul(batch, problem_.count(), "the cache of training");
-  grow_keeping(memory_, normalized_, checked_add(values, kCacheOffset, "the cache of training"));
-  grow_keeping(memory_, inverse_, groups);
+  grow_keeping(memory_, training_.buffers.normalized,
+               checked_add(values, kCacheOffset, "the cache of training"));
+  grow_keeping(memory_, training_.buffers.inverse, groups);
 }
 
 void NormalizationOp::reserve(size_t batch, size_t callers) {
@@ -175,22 +176,23 @@ void NormalizationOp::forward(size_t batch, const View& x, const View& y, bool t
   prepare(*s, batch, false);
   if (training) prepare_cache(batch);
   const bool known = !training && load_moving(s->mean.data(), s->variance.data(), batch);
-  const ForwardPass pass = {{.problem = problem_,
-                             .kernels = *kernels_,
-                             .convert = *convert_,
-                             .threads = threads_,
-                             .batch = batch,
-                             .gamma = working_form(problem_.gamma, own_gamma_, s->gamma),
-                             .beta = working_form(problem_.beta, own_beta_, s->beta),
-                             .inverse = training ? inverse_.data() : s->inverse.data()},
-                            Operands<1>({Operand{x, Operand::kRead}}),
-                            Operands<2>({Operand{x, Operand::kRead}, Operand{y, Operand::kWrite}}),
-                            training ? normalized_.data() + kCacheOffset : nullptr,
-                            known,
-                            s->mean.data(),
-                            s->variance.data(),
-                            s->moments.data(),
-                            s->column_coefficients.data()};
+  const ForwardPass pass = {
+      {.problem = problem_,
+       .kernels = *kernels_,
+       .convert = *convert_,
+       .threads = threads_,
+       .batch = batch,
+       .gamma = working_form(problem_.gamma, own_gamma_, s->gamma),
+       .beta = working_form(problem_.beta, own_beta_, s->beta),
+       .inverse = training ? training_.buffers.inverse.data() : s->inverse.data()},
+      Operands<1>({Operand{x, Operand::kRead}}),
+      Operands<2>({Operand{x, Operand::kRead}, Operand{y, Operand::kWrite}}),
+      training ? training_.buffers.normalized.data() + kCacheOffset : nullptr,
+      known,
+      s->mean.data(),
+      s->variance.data(),
+      s->moments.data(),
+      s->column_coefficients.data()};
   if (known) {
     for (size_t group = 0; group < plan_groups(problem_, batch).groups; ++group)
       pass.inverse[group] = inverse_deviation(pass.variance[group], problem_.epsilon);
@@ -198,12 +200,12 @@ void NormalizationOp::forward(size_t batch, const View& x, const View& y, bool t
   by_column(problem_) ? forward_by_column(pass) : forward_by_group(pass);
   if (!training) return;
   update_moving(s->mean.data(), s->variance.data(), batch);
-  trained_batch_ = batch;
+  training_.remember(batch);
 }
 
 void NormalizationOp::backward(const Gradients& g) {
   ScratchPool<Scratch>::Borrowed s = scratch_.take();
-  prepare(*s, trained_batch_, true);
+  prepare(*s, training_.batch(), true);
   const Operand dy = {g.dy, Operand::kRead};
   const Operand y = {g.y.data == nullptr ? g.dy : g.y, Operand::kRead};
   const Operand dx = {g.dx, g.dx_accumulate ? Operand::kUpdate : Operand::kWrite};
@@ -211,16 +213,16 @@ void NormalizationOp::backward(const Gradients& g) {
                               .kernels = *kernels_,
                               .convert = *convert_,
                               .threads = threads_,
-                              .batch = trained_batch_,
+                              .batch = training_.batch(),
                               .gamma = working_form(problem_.gamma, own_gamma_, s->gamma),
                               .beta = nullptr,
-                              .inverse = inverse_.data()},
+                              .inverse = training_.buffers.inverse.data()},
                              Operands<2>({dy, y}),
                              Operands<3>({dy, y, dx}),
                              g.dx.data != nullptr,
                              g.dbeta.data != nullptr || g.dgamma.data != nullptr,
                              g.dx_accumulate,
-                             normalized_.data() + kCacheOffset,
+                             training_.buffers.normalized.data() + kCacheOffset,
                              s->sums.data(),
                              s->affine_sums.data(),
                              s->block_sums.data(),

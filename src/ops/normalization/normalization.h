@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "core/scratch_pool.h"
+#include "core/training_state.h"
 #include "core/memory.h"
 #include "ops/activation/fused.h"
 #include "ops/convert/convert.h"
@@ -68,7 +69,12 @@ class NormalizationOp {
   // callers.
   void reserve(size_t batch, size_t callers);
 
-  size_t trained_batch() const { return trained_batch_; }  // 0: none
+  // What the last training pass left for backward().
+  struct Kept {
+    Array<float> normalized;
+    Array<double> inverse;
+  };
+  TrainingState<Kept>& training() { return training_; }
 
  private:
   // Working memory of one caller; it grows to the largest batch seen.
@@ -100,9 +106,7 @@ class NormalizationOp {
   Array<float> own_gamma_, own_beta_;
   Array<float> own_mean_, own_variance_;
   std::mutex moving_mutex_;  // inference reads the moving statistics while training writes them
-  Array<float> normalized_;
-  Array<double> inverse_;
-  size_t trained_batch_ = 0;
+  TrainingState<Kept> training_;
   ScratchPool<Scratch> scratch_;
 };
 
