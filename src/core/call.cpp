@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <new>
 #include <numeric>
@@ -25,6 +24,17 @@ bool same_place(const View& a, const View& b) {
   for (size_t k = 0; same && k < a.rank; ++k)
     same = a.extent[k] == b.extent[k] && a.stride[k] == b.stride[k];
   return same;
+}
+
+// Fills the fields of the object that is returned. Returning a copy would cost some 10 ns: its wide
+// loads would have to wait for the narrow stores just before them.
+void set(Gradient& to, const View& sample, const BNNSNDArrayDescriptor& given, size_t size,
+         size_t stride) {
+  to.sample = &sample;
+  to.data = given.data;
+  to.size = size;
+  to.step = batch_step(sample, stride);
+  to.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
 }
 
 }  // namespace
@@ -78,17 +88,6 @@ const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const cha
   return *result;
 }
 
-// Field by field, into the caller's own object: a copy of what was just stored waits for the
-// stores, some 10 ns.
-static void set(Gradient& to, const View& sample, const BNNSNDArrayDescriptor& given, size_t size,
-                size_t stride) {
-  to.sample = &sample;
-  to.data = given.data;
-  to.size = size;
-  to.step = batch_step(sample, stride);
-  to.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
-}
-
 Batch Call::reads_delta(const BNNSNDArrayDescriptor* given, size_t stride, const Name& name,
                         const Descriptor& frozen, const char* frozen_field, DeltaRules rules) {
   require(given != nullptr, name.data, " is NULL");
@@ -126,7 +125,7 @@ void Call::fail_overlap() const {
     for (size_t r = 0; r < reads_; ++r) apart(written_[w], read_[r]);
     for (size_t o = w + 1; o < writes_; ++o) apart(written_[w], written_[o]);
   }
-  std::terminate();  // one of the pairs overlaps
+  fail("tensors overlap in memory; they must be separate");
 }
 
 // A range overlaps an earlier one exactly if it begins before the farthest end seen so far.
