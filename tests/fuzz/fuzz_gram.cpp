@@ -130,19 +130,8 @@ void one_case(Provider& p) {
   c.memory.expect_untouched("BNNSFilterCreateLayerGram");
   if (!filters) return;
   c.check_creation();
-  const size_t calls = p.between(1, 4);
-  for (size_t i = 0; i < calls; ++i) {
-    const size_t choice = p.below(7);
-    if (choice < 3) {
-      forward(p, c, filters);
-    } else if (choice < 6) {
-      backward(p, c, filters);
-    } else {
-      const Watch watch("OpenBNNSFilterReserve");
-      const size_t batch = p.one_in(4) ? p.odd_size() : p.extent();
-      watch.done(OpenBNNSFilterReserve(filters[0], batch, p.between(1, 4)) == 0);
-    }
-  }
+  some_calls(
+      p, filters, [&] { forward(p, c, filters); }, [&] { backward(p, c, filters); });
 }
 
 }  // namespace

@@ -238,13 +238,6 @@ void backward(Provider& p, Case& c, const Pair& filters) {
   });
 }
 
-void reserve(Provider& p, const Pair& filters) {
-  const size_t batch = p.one_in(4) ? p.odd_size() : p.extent();
-  const size_t callers = p.between(1, 4);
-  const Watch watch("OpenBNNSFilterReserve");
-  watch.done(OpenBNNSFilterReserve(filters[0], batch, callers) == 0);
-}
-
 void one_case(Provider& p) {
   const BNNSFilterParameters parameters = filter_parameters(p);
   Case c(p);
@@ -255,17 +248,8 @@ void one_case(Provider& p) {
   c.memory.expect_untouched("BNNSFilterCreateLayerPooling");
   if (!filters) return;
   c.check_creation();
-  const size_t calls = p.between(1, 4);
-  for (size_t i = 0; i < calls; ++i) {
-    const size_t kind = p.below(7);
-    if (kind < 3) {
-      forward(p, c, filters);
-    } else if (kind < 6) {
-      backward(p, c, filters);
-    } else {
-      reserve(p, filters);
-    }
-  }
+  some_calls(
+      p, filters, [&] { forward(p, c, filters); }, [&] { backward(p, c, filters); });
 }
 
 }  // namespace

@@ -90,5 +90,29 @@ class Pair {
   BNNSFilter filters_[2] = {};
 };
 
+inline void reserve(Provider& p, const Pair& filters) {
+  const size_t batch = p.one_in(4) ? p.odd_size() : p.extent();
+  const size_t callers = p.between(1, 4);
+  const Watch watch("OpenBNNSFilterReserve");
+  watch.done(OpenBNNSFilterReserve(filters[0], batch, callers) == 0);
+}
+
+// A few calls of a filter in any order.
+template <class Forward, class Backward>
+void some_calls(Provider& p, const Pair& filters, const Forward& forward,
+                const Backward& backward) {
+  const size_t calls = p.between(1, 4);
+  for (size_t i = 0; i < calls; ++i) {
+    const size_t kind = p.below(7);
+    if (kind < 3) {
+      forward();
+    } else if (kind < 6) {
+      backward();
+    } else {
+      reserve(p, filters);
+    }
+  }
+}
+
 }  // namespace fuzz
 #endif
