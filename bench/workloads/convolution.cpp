@@ -127,25 +127,16 @@ Convolution::Convolution(const ConvolutionShape& s)
 }
 
 Row Convolution::row(const std::string& op) const {
-  const double x = 4.0 * double(in.size()), y = 4.0 * double(out_delta.size());
-  const double w = 4.0 * double(weights.size());
-  const double flops = 2.0 * double(shape.out_size() * (terms(shape) - 1));
-  const bool both = op == "fwd+bwd", backward = both || op == "bwd";
-  Row row{.op = op, .working_set = x + y + w, .expected = {}};
-  if (both || op == "fwd") {
-    row.flops += flops, row.read_bytes += x + w, row.write_bytes += y;
-    row.expected.push_back(expected_out(*this));
-  }
-  if (backward || op == "bwd_data") {
-    row.flops += flops, row.read_bytes += y + w, row.write_bytes += x;
-    row.expected.push_back(expected_in_delta(*this));
-  }
-  if (backward || op == "bwd_weights") {
-    row.flops += flops, row.read_bytes += x + y, row.write_bytes += w;
-    append_parameter_deltas(*this, row.expected);
-  }
-  if (both) row.working_set = 2 * (x + y + w);
-  return row;
+  return layer_row(
+      op,
+      {.in = 4.0 * double(in.size()),
+       .out = 4.0 * double(out_delta.size()),
+       .weights = 4.0 * double(weights.size()),
+       .flops = 2.0 * double(shape.out_size() * (terms(shape) - 1))},
+      {.out = [&] { return expected_out(*this); },
+       .in_delta = [&] { return expected_in_delta(*this); },
+       .append_parameter_deltas =
+           [&](std::vector<Expected>& list) { append_parameter_deltas(*this, list); }});
 }
 
 void append_convolution(std::vector<Workload>& list, bool quick) {

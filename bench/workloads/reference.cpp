@@ -94,6 +94,30 @@ Expected expect(const std::string& tensor, const Tensor& right, double approxima
   return expect(tensor, right, size, all_of(size), approximation);
 }
 
+Row layer_row(const std::string& op, const LayerCost& c, const LayerResults& results) {
+  const bool both = op == "fwd+bwd", backward = both || op == "bwd";
+  Row row{.op = op, .working_set = c.in + c.out + c.weights, .expected = {}};
+  const auto add_pass = [&](double read, double written) {
+    row.flops += c.flops;
+    row.read_bytes += read;
+    row.write_bytes += written;
+  };
+  if (both || op == "fwd") {
+    add_pass(c.in + c.weights, c.out);
+    row.expected.push_back(results.out());
+  }
+  if (backward || op == "bwd_data") {
+    add_pass(c.out + c.weights, c.in);
+    row.expected.push_back(results.in_delta());
+  }
+  if (backward || op == "bwd_weights") {
+    add_pass(c.in + c.out, c.weights);
+    results.append_parameter_deltas(row.expected);
+  }
+  if (both) row.working_set *= 2;
+  return row;
+}
+
 BNNSActivation activation_of(Fused f) {
   constexpr BNNSActivationFunction kFunctions[] = {
       // in the order of Fused

@@ -7,6 +7,7 @@
 #include <openbnns/bnns.h>
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -66,6 +67,20 @@ Expected expect(const std::string& tensor, const Tensor& right, size_t size, Ind
                 double approximation = 0);
 // The same for a whole tensor.
 Expected expect(const std::string& tensor, const Tensor& right, double approximation = 0);
+
+// What a layer with weights moves and computes, in bytes and operations of one pass.
+struct LayerCost {
+  double in, out, weights;
+  double flops;
+};
+// The right results of its passes.
+struct LayerResults {
+  std::function<Expected()> out, in_delta;
+  std::function<void(std::vector<Expected>&)> append_parameter_deltas;
+};
+// The row of one operation: fwd, bwd_data, bwd_weights, bwd (both of these) or fwd+bwd. Only
+// results that the operation computes are asked for.
+Row layer_row(const std::string& op, const LayerCost& cost, const LayerResults& results);
 
 BNNSActivation activation_of(Fused f);
 BNNSActivation activation_of(Function f);

@@ -158,24 +158,16 @@ FullyConnected::FullyConnected(size_t batch_size, size_t in_size, size_t out_siz
 }
 
 Row FullyConnected::row(const std::string& op) const {
-  const double x = 4.0 * double(batch * inputs), y = 4.0 * double(batch * outputs);
-  const double w = 4.0 * double(inputs * outputs), flops = 2.0 * double(batch * inputs * outputs);
-  const bool both = op == "fwd+bwd", backward = both || op == "bwd";
-  Row row{.op = op, .working_set = x + y + w, .expected = {}};
-  if (both || op == "fwd") {
-    row.flops += flops, row.read_bytes += x + w, row.write_bytes += y;
-    row.expected.push_back(expected_out(*this));
-  }
-  if (backward || op == "bwd_data") {
-    row.flops += flops, row.read_bytes += y + w, row.write_bytes += x;
-    row.expected.push_back(expected_in_delta(*this));
-  }
-  if (backward || op == "bwd_weights") {
-    row.flops += flops, row.read_bytes += x + y, row.write_bytes += w;
-    append_parameter_deltas(*this, row.expected);
-  }
-  if (both) row.working_set = 2 * (x + y + w);
-  return row;
+  return layer_row(
+      op,
+      {.in = 4.0 * double(batch * inputs),
+       .out = 4.0 * double(batch * outputs),
+       .weights = 4.0 * double(inputs * outputs),
+       .flops = 2.0 * double(batch * inputs * outputs)},
+      {.out = [&] { return expected_out(*this); },
+       .in_delta = [&] { return expected_in_delta(*this); },
+       .append_parameter_deltas =
+           [&](std::vector<Expected>& list) { append_parameter_deltas(*this, list); }});
 }
 
 std::vector<Workload> workloads(bool quick) {
