@@ -1,5 +1,7 @@
 #include "ops/activation/fused.h"
 
+#include <algorithm>
+
 namespace bnns::impl {
 namespace {
 
@@ -36,6 +38,7 @@ View with_samples(const View& one, const void* data, size_t n, size_t step) {
   ++view.rank;
   view.count = one.count * n;
   view.span = (n - 1) * step + one.span;
+  view.step = std::max(one.step, n * step);
   return view;
 }
 
@@ -49,7 +52,7 @@ View packed(const View& one) {
     view.stride[k] = view.span;
     view.span *= view.extent[k];
   }
-  view.count = view.span;
+  view.count = view.step = view.span;
   return view;
 }
 
