@@ -39,66 +39,78 @@ void draw_digits(std::mt19937& random, Tensor& images, Tensor& labels) {
   }
 }
 
-constexpr FilterParameters kTraining = {.flags = BNNSFlagsUseClientPtr};
-constexpr WindowSize kWindowSize = {2, 2};
-constexpr WindowStride kOne = {1, 1}, kTwo = {2, 2};
-
-// A tensor of the network and its gradient.
-struct Pair {
+// What flows between layers, and its gradient.
+struct Values {
+  explicit Values(const Shape& shape) : value(shape, kBatch), gradient(shape, kBatch) {}
   Tensor value, gradient;
-  explicit Pair(Tensor parameter) : value(std::move(parameter)), gradient(value.shape()) {}
-  explicit Pair(const Shape& shape) : value(shape, kBatch), gradient(shape, kBatch) {}
 };
 
 struct Network {
   RandomGenerator generator;
   Tensor images{Shape::image_chw(kSize, kSize, 1), kBatch}, labels{Shape::vector(kClasses), kBatch};
-  Pair filters{
-      Tensor::uniform(generator, -0.5f, 0.5f, Shape::convolution_weights_oihw(3, 3, 1, kFeatures))};
-  Pair bias{Tensor(Shape::vector(kFeatures))}, beta{Tensor(Shape::vector(kFeatures))},
-      gamma{Tensor::filled(1, Shape::vector(kFeatures))};
-  Tensor mean{Shape::vector(kFeatures)}, variance = Tensor::filled(1, Shape::vector(kFeatures));
-  Pair weights{Tensor::uniform(generator, -0.5f, 0.5f,
-                               Shape::matrix_row_major(kPooled* kPooled* kFeatures, kClasses))};
-  Pair features{Shape::image_chw(kSize, kSize, kFeatures)}, normalized{features.value.shape()};
-  Pair pooled{Shape::image_chw(kPooled, kPooled, kFeatures)}, scores{Shape::vector(kClasses)};
+  Values features{Shape::image_chw(kSize, kSize, kFeatures)}, normalized{features.value.shape()};
+  Values pooled{Shape::image_chw(kPooled, kPooled, kFeatures)}, scores{Shape::vector(kClasses)};
   Tensor loss{Shape::vector(1)};
-  ConvolutionLayer convolution{{ConvolutionType::standard, images, filters.value, features.value,
-                                bias.value, ConvolutionPadding::symmetric(1, 1),
-                                ActivationFunction::identity(), 1, kOne, kOne, kTraining}};
-  NormalizationLayer normalize{{normalization::Batch{mean, variance}, features.value,
-                                normalized.value, beta.value, gamma.value, 0.9f, 1e-7f,
-                                ActivationFunction::rectified_linear(), kTraining}};
-  PoolingLayer pool{{pooling::Max(), normalized.value, pooled.value, std::nullopt,
-                     ActivationFunction::identity(), kWindowSize, kTwo}};
-  FullyConnectedLayer connected{{pooled.value, scores.value, weights.value, std::nullopt,
-                                 ActivationFunction::identity(), kTraining}};
-  LossLayer loss_layer{{scores.value, loss, loss::SoftmaxCrossEntropy{}, LossReduction::mean}};
+
+  Parameter filters{
+      Tensor::uniform(generator, -0.5f, 0.5f, Shape::convolution_weights_oihw(3, 3, 1, kFeatures))};
+  Parameter bias{Shape::vector(kFeatures)};
+  Parameter beta{Shape::vector(kFeatures)}, gamma{Tensor::filled(1, Shape::vector(kFeatures))};
+  Tensor mean{Shape::vector(kFeatures)}, variance = Tensor::filled(1, Shape::vector(kFeatures));
+  Parameter weights{Tensor::uniform(
+      generator, -0.5f, 0.5f, Shape::matrix_row_major(kPooled* kPooled* kFeatures, kClasses))};
+  ParameterList parameters{filters, bias, beta, gamma, weights};
+
+  ConvolutionLayer convolution{
+      {.input = images, .output = features.value, .weights = filters, .bias = bias, .padding = 1}};
+  NormalizationLayer normalize{{.type = normalization::Batch{mean, variance},
+                                .input = features.value,
+                                .output = normalized.value,
+                                .beta = beta,
+                                .gamma = gamma,
+                                .momentum = 0.9f,
+                                .activation = ActivationFunction::rectified_linear()}};
+  PoolingLayer pool{{.input = normalized.value, .output = pooled.value, .kernel_size = 2}};
+  FullyConnectedLayer connected{
+      {.input = pooled.value, .output = scores.value, .weights = weights}};
+  LossLayer loss_layer{
+      {.input = scores.value, .output = loss, .loss_function = loss::SoftmaxCrossEntropy{}}};
+
   explicit Network(std::uint64_t seed) : generator({.seed = seed}) {}
+
   // Returns how many digits are read right.
   int forward(LearningPhase phase) {
-    convolution.apply(kBatch, images, features.value);
-    normalize.apply(kBatch, features.value, normalized.value, phase);
-    pool.apply(kBatch, normalized.value, pooled.value);
-    connected.apply(kBatch, pooled.value, scores.value);
-    loss_layer.apply(kBatch, {scores.value, labels, loss, std::nullopt, false, scores.gradient});
+    convolution.apply(images, features.value);
+    normalize.apply(features.value, normalized.value, phase);
+    pool.apply(normalized.value, pooled.value);
+    connected.apply(pooled.value, scores.value);
+    loss_layer.apply({.input = scores.value,
+                      .labels = labels,
+                      .output = loss,
+                      .input_gradient = scores.gradient});
     int right = 0;
-    for (std::size_t n = 0; n < kBatch; ++n) {
-      const auto score = scores.value.sample(n);
-      right += labels.sample(n)[size_t(std::ranges::max_element(score) - score.begin())] == 1;
-    }
+    const std::vector<std::size_t> guesses = argmax(scores.value);
+    for (std::size_t n = 0; n < kBatch; ++n) right += labels.sample(n)[guesses[n]] == 1;
     return right;
   }
-  // Arguments: input, output, gradients of output, input and parameters.
+
   void backward() {
-    connected.apply_backward(
-        kBatch, {pooled.value, scores.value, scores.gradient, pooled.gradient, weights.gradient});
-    pool.apply_backward(kBatch,
-                        {normalized.value, pooled.value, pooled.gradient, normalized.gradient});
-    normalize.apply_backward(kBatch, {normalized.value, normalized.gradient, features.gradient,
-                                      beta.gradient, gamma.gradient});
-    convolution.apply_backward(kBatch, {images, features.value, features.gradient, std::nullopt,
-                                        filters.gradient, bias.gradient});
+    connected.apply_backward({.input = pooled.value,
+                              .output_gradient = scores.gradient,
+                              .input_gradient = pooled.gradient,
+                              .weights_gradient = weights.gradient});
+    pool.apply_backward({.input = normalized.value,
+                         .output_gradient = pooled.gradient,
+                         .input_gradient = normalized.gradient});
+    normalize.apply_backward({.output = normalized.value,
+                              .output_gradient = normalized.gradient,
+                              .input_gradient = features.gradient,
+                              .beta_gradient = beta.gradient,
+                              .gamma_gradient = gamma.gradient});
+    convolution.apply_backward({.input = images,
+                                .output_gradient = features.gradient,
+                                .weights_gradient = filters.gradient,
+                                .bias_gradient = bias.gradient});
   }
 };
 
@@ -106,21 +118,9 @@ bool train(std::uint64_t seed) {
   Network net(seed);
   std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
   AdamOptimizer adam = {.learning_rate = 0.01f,
-                        .time_step = 1,
-                        .gradient_scale = 1,
                         .regularization_scale = 0.01f,
                         .gradient_clipping = clipping::ByValue{-0.5f, 0.5f},
                         .regularization_function = RegularizationFunction::l2};
-  DescriptorList parameters, gradients, accumulators;
-  std::vector<Tensor> moments;
-  for (Pair* pair : {&net.filters, &net.bias, &net.beta, &net.gamma, &net.weights}) {
-    parameters.push_back(pair->value);
-    gradients.push_back(pair->gradient);
-  }
-  for (std::size_t i = 0; i < 2 * parameters.size(); ++i) {
-    moments.emplace_back(shape_of(parameters[i % parameters.size()]));
-    accumulators.push_back(moments.back());
-  }
   std::array<float, kWindow> losses;
   losses.fill(2 * kLargestLoss * kWindow);
   std::size_t step = 0;
@@ -130,8 +130,7 @@ bool train(std::uint64_t seed) {
     draw_digits(random, net.images, net.labels);
     net.forward(LearningPhase::training);
     net.backward();
-    adam.step(parameters, gradients, accumulators);
-    adam.time_step += 1;
+    adam.step(net.parameters);
     if (step % 50 == 0) std::printf("step %4zu  loss %7.3f\n", step, double{net.loss[0]});
     losses[step % kWindow] = net.loss[0];
     mean = std::reduce(losses.begin(), losses.end()) / kWindow;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 namespace {
@@ -18,41 +19,32 @@ using bnns::Tensor;
 constexpr std::size_t kPoints = 200, kHidden = 32, kSteps = 600;
 constexpr float kLargestLoss = 0.01f, kSmallestAccuracy = 0.97f;
 
-// Weights that are trained are read where they are, at every call.
-constexpr bnns::FilterParameters kTraining = {.flags = BNNSFlagsUseClientPtr};
-
 // A fully connected layer with all it needs for training.
 struct Dense {
-  Tensor weights, bias, output;
-  Tensor weights_gradient, bias_gradient, output_gradient;
+  bnns::Parameter weights, bias;
+  Tensor output, output_gradient;
   bnns::FullyConnectedLayer layer;
 
   Dense(std::size_t inputs, std::size_t outputs, const bnns::ActivationFunction& activation,
         bnns::RandomGenerator& generator)
-      : weights(Tensor::normal(generator, 0, std::sqrt(2 / static_cast<float>(inputs)),
-                               Shape::matrix_row_major(inputs, outputs))),
+      : weights(Tensor::he_normal(generator, Shape::matrix_row_major(inputs, outputs))),
         bias(Shape::vector(outputs)),
         output(Shape::vector(outputs), kPoints),
-        weights_gradient(weights.shape()),
-        bias_gradient(bias.shape()),
         output_gradient(output.shape(), kPoints),
-        layer({.input = bnns::make_descriptor(BNNSDataTypeFloat32, Shape::vector(inputs)),
+        layer({.input = Shape::vector(inputs),
                .output = output,
                .weights = weights,
                .bias = bias,
-               .activation = activation,
-               .filter_parameters = kTraining}) {}
+               .activation = activation}) {}
 
-  // Nobody asks for the gradient of the points themselves: input_gradient may be NULL.
-  void backward(const Tensor& input, const Tensor* input_gradient) {
-    bnns::FullyConnectedBackwardArguments arguments = {.input = input,
-                                                       .output = output,
-                                                       .output_gradient = output_gradient,
-                                                       .input_gradient = std::nullopt,
-                                                       .weights_gradient = weights_gradient,
-                                                       .bias_gradient = bias_gradient};
-    if (input_gradient != nullptr) arguments.input_gradient = *input_gradient;
-    layer.apply_backward(kPoints, arguments);
+  // Nobody asks for the gradient of the points themselves: input_gradient may be absent.
+  void backward(const Tensor& input, std::optional<bnns::Descriptor> input_gradient) {
+    layer.apply_backward({.input = input,
+                          .output = output,
+                          .output_gradient = output_gradient,
+                          .input_gradient = input_gradient,
+                          .weights_gradient = weights.gradient,
+                          .bias_gradient = bias.gradient});
   }
 };
 
@@ -67,12 +59,10 @@ void make_spirals(Tensor& points, Tensor& labels) {
   }
 }
 
-float accuracy(const Tensor& scores, const Tensor& labels) {
+float accuracy(const Tensor& scores) {
+  const std::vector<std::size_t> guesses = bnns::argmax(scores);
   std::size_t right = 0;
-  for (std::size_t i = 0; i < kPoints; ++i) {
-    const std::size_t guess = scores.sample(i)[1] > scores.sample(i)[0] ? 1 : 0;
-    if (labels.sample(i)[guess] == 1) ++right;
-  }
+  for (std::size_t i = 0; i < kPoints; ++i) right += guesses[i] == i % 2;
   return static_cast<float>(right) / kPoints;
 }
 
@@ -86,48 +76,31 @@ bool train(std::uint64_t seed) {
   Dense last(kHidden, 2, bnns::ActivationFunction::identity(), generator);
 
   Tensor loss(Shape::vector(1));
-  bnns::LossLayer loss_layer({.input = last.output,
-                              .output = loss,
-                              .loss_function = bnns::loss::SoftmaxCrossEntropy{},
-                              .loss_reduction = bnns::LossReduction::mean});
-  bnns::AdamOptimizer adam = {.learning_rate = 0.01f,
-                              .time_step = 1,
-                              .gradient_scale = 1,
-                              .regularization_scale = 0,
-                              .gradient_clipping = bnns::clipping::None{},
-                              .regularization_function = bnns::RegularizationFunction::none};
-
-  std::vector<Tensor> moments;  // the first ones of all parameters, then the second ones
-  bnns::DescriptorList parameters, gradients, accumulators;
-  for (Dense* dense : {&first, &second, &last}) {
-    parameters.insert(parameters.end(), {dense->weights, dense->bias});
-    gradients.insert(gradients.end(), {dense->weights_gradient, dense->bias_gradient});
-  }
-  for (std::size_t i = 0; i < adam.accumulator_count_multiplier(); ++i) {
-    for (const bnns::Descriptor& p : parameters) moments.emplace_back(bnns::shape_of(p));
-  }
-  for (const Tensor& moment : moments) accumulators.push_back(moment);
+  bnns::LossLayer loss_layer(
+      {.input = last.output, .output = loss, .loss_function = bnns::loss::SoftmaxCrossEntropy{}});
+  bnns::AdamOptimizer adam = {.learning_rate = 0.01f};
+  bnns::ParameterList parameters(first.weights, first.bias, second.weights, second.bias,
+                                 last.weights, last.bias);
 
   for (std::size_t step = 0; step <= kSteps; ++step) {
-    first.layer.apply(kPoints, points, first.output);
-    second.layer.apply(kPoints, first.output, second.output);
-    last.layer.apply(kPoints, second.output, last.output);
-    loss_layer.apply(kPoints, {.input = last.output,
-                               .labels = labels,
-                               .output = loss,
-                               .input_gradient = last.output_gradient});
+    first.layer.apply(points, first.output);
+    second.layer.apply(first.output, second.output);
+    last.layer.apply(second.output, last.output);
+    loss_layer.apply({.input = last.output,
+                      .labels = labels,
+                      .output = loss,
+                      .input_gradient = last.output_gradient});
     if (step % 100 == 0) {
       std::printf("step %4zu  loss %.4f  right %5.1f %%\n", step, static_cast<double>(loss[0]),
-                  static_cast<double>(100 * accuracy(last.output, labels)));
+                  static_cast<double>(100 * accuracy(last.output)));
     }
     if (step == kSteps) break;
-    last.backward(second.output, &second.output_gradient);
-    second.backward(first.output, &first.output_gradient);
-    first.backward(points, nullptr);
-    adam.step(parameters, gradients, accumulators);
-    adam.time_step += 1;
+    last.backward(second.output, second.output_gradient);
+    second.backward(first.output, first.output_gradient);
+    first.backward(points, std::nullopt);
+    adam.step(parameters);
   }
-  return loss[0] <= kLargestLoss && accuracy(last.output, labels) >= kSmallestAccuracy;
+  return loss[0] <= kLargestLoss && accuracy(last.output) >= kSmallestAccuracy;
 }
 
 }  // namespace

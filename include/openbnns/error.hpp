@@ -1,11 +1,13 @@
 // bnns::Error, which every failure of the C++ classes throws. what() names the operation and gives
-// the reason of the C call that failed: field, value and rule.
+// the reason: field, value and rule.
 #ifndef OPENBNNS_ERROR_HPP
 #define OPENBNNS_ERROR_HPP
 
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
+#include "names.hpp"
 #include "openbnns.h"
 
 namespace bnns {
@@ -36,20 +38,22 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-inline void require(bool condition, Error::Code code, const char* operation, const char* reason) {
-  if (!condition) throw Error(code, operation, reason);
+// The reason is the text of the parts, one after the other.
+template <typename... Parts>
+[[noreturn]] void fail(Error::Code code, const char* operation, const Parts&... parts) {
+  std::ostringstream reason;
+  (reason << ... << parts);
+  throw Error(code, operation, reason.str());
 }
 
+template <typename... Parts>
+void require(bool condition, Error::Code code, const char* operation, const Parts&... parts) {
+  if (!condition) fail(code, operation, parts...);
+}
+
+// The failure of a C call, told with the names of the C++ classes.
 inline void check(int status, Error::Code code, const char* operation) {
-  if (status != 0) throw Error(code, operation, OpenBNNSGetLastError(), status);
-}
-
-inline void require_data(const BNNSNDArrayDescriptor& descriptor, const char* operation,
-                         const char* argument) {
-  if (descriptor.data == nullptr) {
-    throw Error(Error::Code::array_descriptor_invalid_data, operation,
-                std::string(argument) + ".data is NULL");
-  }
+  if (status != 0) throw Error(code, operation, in_cpp_names(OpenBNNSGetLastError()), status);
 }
 
 }  // namespace detail

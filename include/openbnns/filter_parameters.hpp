@@ -11,9 +11,9 @@
 namespace bnns {
 
 struct FilterParameters {
-  // BNNSFlagsUseClientPtr: the layer reads weights and bias where they are, at every call, and the
-  // caller keeps them alive. Layers that are trained need it.
-  std::uint32_t flags = 0;
+  // BNNSFlagsUseClientPtr: the layer reads weights and bias where they are, at every call. 0: it
+  // copies them when it is made, which is a little faster where they never change.
+  std::uint32_t flags = BNNSFlagsUseClientPtr;
   std::size_t thread_count = 0;  // 0: the library chooses
   BNNSAlloc allocator = nullptr;
   BNNSFree deallocator = nullptr;
@@ -21,25 +21,17 @@ struct FilterParameters {
 
 namespace detail {
 
-// What C takes: a pointer, NULL for no parameters.
-class NativeFilterParameters {
- public:
-  explicit NativeFilterParameters(const std::optional<FilterParameters>& parameters) {
-    if (!parameters) return;
-    native_ = BNNSFilterParameters{.flags = parameters->flags,
-                                   .n_threads = parameters->thread_count,
-                                   .alloc_memory = parameters->allocator,
-                                   .free_memory = parameters->deallocator};
-  }
-  const BNNSFilterParameters* get() const noexcept { return native_ ? &*native_ : nullptr; }
-
- private:
-  std::optional<BNNSFilterParameters> native_;
-};
+inline BNNSFilterParameters native(const FilterParameters& parameters) {
+  return {.flags = parameters.flags,
+          .n_threads = parameters.thread_count,
+          .alloc_memory = parameters.allocator,
+          .free_memory = parameters.deallocator};
+}
 
 // Optional descriptors: inside a structure nothing is all zeros, as an argument it is NULL.
-inline Descriptor value_or_zero(const std::optional<Descriptor>& descriptor) {
-  return descriptor.value_or(Descriptor{});
+template <std::derived_from<Descriptor> D>
+BNNSNDArrayDescriptor value_or_zero(const std::optional<D>& descriptor) {
+  return descriptor ? BNNSNDArrayDescriptor(*descriptor) : BNNSNDArrayDescriptor{};
 }
 inline Descriptor* pointer_or_null(std::optional<Descriptor>& descriptor) {
   return descriptor ? &*descriptor : nullptr;

@@ -17,31 +17,43 @@ inline void check_apply(int status, const char* operation) {
   check(status, Error::Code::layer_apply_fail, operation);
 }
 
+// These functions know no batch.
+inline void require_one_sample_each(const char* operation,
+                                    std::initializer_list<NamedArgument> arguments) {
+  for (const NamedArgument& argument : arguments) {
+    require_one_sample(argument.descriptor, operation, argument.name);
+  }
+}
+
 }  // namespace detail
 
 // Converts layout, strides and data type.
 inline void copy(const Descriptor& source, Descriptor destination,
-                 const std::optional<FilterParameters>& filter_parameters = std::nullopt) {
-  const detail::NativeFilterParameters native(filter_parameters);
-  detail::check_apply(BNNSCopy(&destination, &source, native.get()), "copy");
+                 const FilterParameters& filter_parameters = {}) {
+  const BNNSFilterParameters native = detail::native(filter_parameters);
+  detail::require_one_sample_each("copy", {{"source", source}, {"destination", destination}});
+  detail::check_apply(BNNSCopy(&destination, &source, &native), "copy");
 }
 
 inline void transpose(const Descriptor& input, Descriptor output, std::size_t first_transpose_axis,
                       std::size_t second_transpose_axis,
-                      const std::optional<FilterParameters>& filter_parameters = std::nullopt) {
-  const detail::NativeFilterParameters native(filter_parameters);
+                      const FilterParameters& filter_parameters = {}) {
+  const BNNSFilterParameters native = detail::native(filter_parameters);
+  detail::require_one_sample_each("transpose", {{"input", input}, {"output", output}});
   detail::check_apply(
-      BNNSTranspose(&output, &input, first_transpose_axis, second_transpose_axis, native.get()),
+      BNNSTranspose(&output, &input, first_transpose_axis, second_transpose_axis, &native),
       "transpose");
 }
 
 inline void clip(float lower, float upper, const Descriptor& input, Descriptor output) {
+  detail::require_one_sample_each("clip", {{"input", input}, {"output", output}});
   detail::check_apply(BNNSClipByValue(&output, &input, lower, upper), "clip");
 }
 
 // No axes: one norm over all of them.
 inline void clip_by_norm(float threshold, const Descriptor& input, Descriptor output,
                          const std::vector<std::size_t>& axes = {}) {
+  detail::require_one_sample_each("clip_by_norm", {{"input", input}, {"output", output}});
   detail::check_apply(
       BNNSClipByNorm(&output, &input, threshold, detail::axis_flags(axes, "clip_by_norm")),
       "clip_by_norm");
@@ -52,6 +64,12 @@ inline void clip_by_global_norm(float threshold, DescriptorList inputs, Descript
                                 float global_norm = 0) {
   detail::require(inputs.size() == outputs.size(), Error::Code::invalid_argument,
                   "clip_by_global_norm", "there are not as many outputs as inputs");
+  for (const Descriptor& input : inputs) {
+    detail::require_one_sample(input, "clip_by_global_norm", "an input");
+  }
+  for (const Descriptor& output : outputs) {
+    detail::require_one_sample(output, "clip_by_global_norm", "an output");
+  }
   auto from = detail::pointers_to<const BNNSNDArrayDescriptor*>(inputs);
   auto to = detail::pointers_to<BNNSNDArrayDescriptor*>(outputs);
   detail::check_apply(
@@ -62,6 +80,7 @@ inline void clip_by_global_norm(float threshold, DescriptorList inputs, Descript
 // The Euclidean norm over the axes; none: over all.
 inline void compute_norm(const Descriptor& input, Descriptor output,
                          const std::vector<std::size_t>& axes = {}) {
+  detail::require_one_sample_each("compute_norm", {{"input", input}, {"output", output}});
   detail::check_apply(
       BNNSComputeNorm(&output, &input, BNNSL2Norm, detail::axis_flags(axes, "compute_norm")),
       "compute_norm");
@@ -73,6 +92,10 @@ inline void compute_norm_backward(const Descriptor& input, const Descriptor& out
   constexpr const char* kOperation = "compute_norm_backward";
   detail::require_data(input, kOperation, "input");
   detail::require_data(output, kOperation, "output");
+  detail::require_one_sample_each(kOperation, {{"input", input},
+                                               {"output", output},
+                                               {"output_gradient", output_gradient},
+                                               {"input_gradient", input_gradient}});
   detail::check_apply(
       BNNSComputeNormBackward(input.data, &input_gradient, output.data, &output_gradient,
                               BNNSL2Norm, detail::axis_flags(axes, kOperation)),

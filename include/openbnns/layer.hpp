@@ -1,13 +1,18 @@
-// What all layers derive from: an owned filter of the C API. Layers are moved, not copied; a layer
-// that was moved from holds no filter, and its calls throw.
+// What all layers derive from: an owned filter of the C API, and what it was made for. Layers are
+// moved, not copied; a layer that was moved from holds no filter, and its calls throw.
 #ifndef OPENBNNS_LAYER_HPP
 #define OPENBNNS_LAYER_HPP
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "filter_parameters.hpp"
+#include "form.hpp"
+#include "parameter_descriptor.hpp"
+#include "required.hpp"
 
 namespace bnns {
 
@@ -24,10 +29,16 @@ class Layer {
   }
 
  protected:
-  // Takes what a create function returned.
-  Layer(BNNSFilter filter, const char* class_name) : filter_(filter) {
+  // Takes what a create function returned, and shares the memory of what the filter goes on using.
+  Layer(BNNSFilter filter, const char* class_name,
+        std::initializer_list<std::optional<ParameterDescriptor>> parameters = {})
+      : filter_(filter) {
     if (!filter_) {
-      throw Error(Error::Code::unable_to_create_layer, class_name, OpenBNNSGetLastError());
+      throw Error(Error::Code::unable_to_create_layer, class_name,
+                  detail::in_cpp_names(OpenBNNSGetLastError()));
+    }
+    for (const auto& parameter : parameters) {
+      if (parameter && parameter->owner()) owners_.push_back(parameter->owner());
     }
   }
   ~Layer() = default;
@@ -44,52 +55,83 @@ class Layer {
   struct Destroy {
     void operator()(void* filter) const noexcept { BNNSFilterDestroy(filter); }
   };
+  // Declared first: the memory outlives the filter that uses it.
+  std::vector<std::shared_ptr<const void>> owners_;
   std::unique_ptr<void, Destroy> filter_;
 };
 
-// Arguments of a backward pass with one input. `input` and `output` are those of the forward pass.
+// Arguments of a backward pass with one input. `input` and `output` are those of the forward pass;
+// one that the gradients do not depend on may be left out.
 struct UnaryBackwardArguments {
-  Descriptor input;
-  Descriptor output;
-  Descriptor output_gradient;
-  std::optional<Descriptor> input_gradient;
+  Descriptor input = {};
+  Descriptor output = {};
+  Required<Descriptor, field::output_gradient> output_gradient;
+  std::optional<Descriptor> input_gradient = std::nullopt;
 };
 
+// Calls without a batch size take all samples of their tensors.
 class UnaryLayer : public Layer {
  public:
   void apply(std::size_t batch_size, const Descriptor& input, const Descriptor& output) {
     constexpr const char* kOperation = "UnaryLayer::apply";
     require_ready(batch_size, kOperation);
-    detail::require_data(input, kOperation, "input");
-    detail::require_data(output, kOperation, "output");
+    input_.check(input, batch_size, kOperation, "input");
+    output_.check(output, batch_size, kOperation, "output");
     detail::check(
         BNNSFilterApplyBatch(native_handle(), batch_size, input.data, detail::batch_stride(input),
                              output.data, detail::batch_stride(output)),
         Error::Code::layer_apply_fail, kOperation);
   }
+  void apply(const Descriptor& input, const Descriptor& output) {
+    apply(detail::common_batch_size("UnaryLayer::apply", {{"input", input}, {"output", output}}),
+          input, output);
+  }
 
   void apply_backward(std::size_t batch_size, const UnaryBackwardArguments& arguments) {
     backward(batch_size, arguments, std::nullopt, std::nullopt, "UnaryLayer::apply_backward");
   }
+  void apply_backward(const UnaryBackwardArguments& arguments) {
+    apply_backward(common_batch_size(arguments, "UnaryLayer::apply_backward"), arguments);
+  }
 
  protected:
-  using Layer::Layer;
+  UnaryLayer(BNNSFilter filter, const char* class_name, const Descriptor& input,
+             const Descriptor& output,
+             std::initializer_list<std::optional<ParameterDescriptor>> parameters = {})
+      : Layer(filter, class_name, parameters), input_(input), output_(output) {}
 
+  template <typename Arguments>
+  static std::size_t common_batch_size(const Arguments& arguments, const char* operation) {
+    return detail::common_batch_size(operation, {{"input", arguments.input},
+                                                 {"output", arguments.output},
+                                                 {"output_gradient", *arguments.output_gradient}});
+  }
+
+  // Shapes and types of gradients are checked by the C call, which sees their descriptors.
   void backward(std::size_t batch_size, UnaryBackwardArguments arguments,
                 std::optional<Descriptor> weights_gradient, std::optional<Descriptor> bias_gradient,
                 const char* operation) {
     require_ready(batch_size, operation);
     std::optional<Descriptor>& input_gradient = arguments.input_gradient;
+    input_.check_optional(arguments.input, batch_size, operation, "input");
+    output_.check_optional(arguments.output, batch_size, operation, "output");
+    detail::require_samples(*arguments.output_gradient, batch_size, operation, "output_gradient");
+    if (input_gradient) {
+      detail::require_samples(*input_gradient, batch_size, operation, "input_gradient");
+    }
     detail::check(
         BNNSFilterApplyBackwardBatch(
             native_handle(), batch_size, arguments.input.data,
             detail::batch_stride(arguments.input), detail::pointer_or_null(input_gradient),
             input_gradient ? detail::batch_stride(*input_gradient) : 0, arguments.output.data,
-            detail::batch_stride(arguments.output), &arguments.output_gradient,
-            detail::batch_stride(arguments.output_gradient),
+            detail::batch_stride(arguments.output), &*arguments.output_gradient,
+            detail::batch_stride(*arguments.output_gradient),
             detail::pointer_or_null(weights_gradient), detail::pointer_or_null(bias_gradient)),
         Error::Code::layer_apply_fail, operation);
   }
+
+ private:
+  detail::Form input_, output_;
 };
 
 }  // namespace bnns

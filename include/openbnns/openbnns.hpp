@@ -3,10 +3,15 @@
 #ifndef OPENBNNS_OPENBNNS_HPP
 #define OPENBNNS_OPENBNNS_HPP
 
+#if __cplusplus < 202002L
+#error "openbnns/openbnns.hpp needs C++20: compile with -std=c++20, or use openbnns/openbnns.h"
+#else
+
 #include "descriptor.hpp"
 #include "error.hpp"
 #include "filter_parameters.hpp"
 #include "functions.hpp"
+#include "labels.hpp"
 #include "layer.hpp"
 #include "layers/activation.hpp"
 #include "layers/convolution.hpp"
@@ -17,8 +22,10 @@
 #include "layers/pooling.hpp"
 #include "layers/window.hpp"
 #include "optimizer.hpp"
+#include "parameter_list.hpp"
 #include "random.hpp"
 #include "shape.hpp"
 #include "tensor.hpp"
 
+#endif
 #endif

@@ -1,7 +1,8 @@
 // Optimizers: values with public fields, which may change from step to step. step() updates the
-// parameters in place. Accumulators are grouped by kind, then by parameter, and are 0 before the
-// first step. The time step begins with 1 and is advanced by the caller, once all parameters of the
-// network were stepped: several calls of step() may be one step of the network.
+// parameters in place. With a ParameterList one call is one step of the network, and counts it.
+// With lists of descriptors several calls may be one step: the caller advances time_step, which
+// begins with 1, once all parameters were stepped. Accumulators are grouped by kind, then by
+// parameter, and are 0 before the first step.
 #ifndef OPENBNNS_OPTIMIZER_HPP
 #define OPENBNNS_OPTIMIZER_HPP
 
@@ -14,25 +15,10 @@
 #include <vector>
 
 #include "filter_parameters.hpp"
+#include "parameter_list.hpp"
+#include "required.hpp"
 
 namespace bnns {
-
-// A field without a default: leaving it out does not compile.
-template <typename T>
-class Required {
- public:
-  template <typename U>
-  requires std::convertible_to<U, T>
-  constexpr Required(U&& value) : value_(static_cast<T>(std::forward<U>(value))) {}
-  constexpr operator const T&() const noexcept { return value_; }
-  constexpr Required& operator+=(const T& step) requires std::floating_point<T> {
-    value_ += step;
-    return *this;
-  }
-
- private:
-  T value_;
-};
 
 namespace clipping {
 
@@ -67,8 +53,6 @@ enum class SGDMomentumVariant : std::uint32_t {
   variant2 = BNNSSGDMomentumVariant2,
 };
 
-using DescriptorList = std::vector<Descriptor>;
-
 namespace detail {
 
 template <typename Fields>
@@ -96,19 +80,24 @@ std::vector<Pointer> pointers_to(DescriptorList& descriptors) {
 inline void optimizer_step(BNNSOptimizerFunction function, const void* fields,
                            std::size_t accumulator_count, DescriptorList parameters,
                            DescriptorList gradients, DescriptorList accumulators,
-                           const std::optional<FilterParameters>& filter_parameters,
-                           const char* operation) {
+                           const FilterParameters& filter_parameters, const char* operation) {
   constexpr auto kCode = Error::Code::optimizer_step_fail;
   require(parameters.size() == gradients.size(), kCode, operation,
           "there are not as many gradients as parameters");
   require(accumulators.size() == parameters.size() * accumulator_count, kCode, operation,
           "the number of accumulators is not accumulator_count_multiplier() per parameter");
+  for (const DescriptorList* list : {&parameters, &gradients, &accumulators}) {
+    for (const Descriptor& descriptor : *list) {
+      require_one_sample(descriptor, operation, "a parameter, gradient or accumulator");
+    }
+  }
   auto p = pointers_to<BNNSNDArrayDescriptor*>(parameters);
   auto g = pointers_to<const BNNSNDArrayDescriptor*>(gradients);
   auto a = pointers_to<BNNSNDArrayDescriptor*>(accumulators);
-  const NativeFilterParameters native(filter_parameters);
-  check(BNNSOptimizerStep(function, fields, p.size(), p.data(), g.data(), a.data(), native.get()),
-        kCode, operation);
+  const BNNSFilterParameters parameters_of_c = native(filter_parameters);
+  check(
+      BNNSOptimizerStep(function, fields, p.size(), p.data(), g.data(), a.data(), &parameters_of_c),
+      kCode, operation);
 }
 
 }  // namespace detail
@@ -117,12 +106,12 @@ struct AdamOptimizer {
   float learning_rate = 0.001f;
   float beta1 = 0.9f;
   float beta2 = 0.999f;
-  Required<float> time_step;
+  float time_step = 1;
   float epsilon = 1e-8f;
-  Required<float> gradient_scale;
-  Required<float> regularization_scale;
-  Required<GradientClipping> gradient_clipping;
-  Required<RegularizationFunction> regularization_function;
+  float gradient_scale = 1;
+  float regularization_scale = 0;
+  GradientClipping gradient_clipping = clipping::None{};
+  RegularizationFunction regularization_function = RegularizationFunction::none;
   bool uses_ams_grad = false;
 
   BNNSOptimizerFunction native_function() const noexcept {
@@ -134,7 +123,7 @@ struct AdamOptimizer {
 
   void step(const DescriptorList& parameters, const DescriptorList& gradients,
             const DescriptorList& accumulators,
-            const std::optional<FilterParameters>& filter_parameters = std::nullopt) const {
+            const FilterParameters& filter_parameters = {}) const {
     BNNSOptimizerAdamWithClippingFields fields = {};
     fields.learning_rate = learning_rate;
     fields.beta1 = beta1;
@@ -143,11 +132,17 @@ struct AdamOptimizer {
     fields.epsilon = epsilon;
     fields.gradient_scale = gradient_scale;
     fields.regularization_scale = regularization_scale;
-    const RegularizationFunction regularization = regularization_function;
-    fields.regularization_func = static_cast<BNNSOptimizerRegularizationFunction>(regularization);
+    fields.regularization_func =
+        static_cast<BNNSOptimizerRegularizationFunction>(regularization_function);
     detail::set_clipping(fields, gradient_clipping);
     detail::optimizer_step(native_function(), &fields, accumulator_count_multiplier(), parameters,
                            gradients, accumulators, filter_parameters, "AdamOptimizer::step");
+  }
+  // One step of a network, counted by time_step.
+  void step(ParameterList& parameters, const FilterParameters& filter_parameters = {}) {
+    step(parameters.values(), parameters.gradients(),
+         parameters.moments(accumulator_count_multiplier()), filter_parameters);
+    time_step += 1;
   }
 };
 
@@ -157,9 +152,9 @@ struct AdamWOptimizer {
   float beta2 = 0.999f;
   float time_step = 1;
   float epsilon = 1e-8f;
-  Required<float> gradient_scale;
+  float gradient_scale = 1;
   float weight_decay = 1e-2f;
-  Required<GradientClipping> gradient_clipping;
+  GradientClipping gradient_clipping = clipping::None{};
   bool uses_ams_grad = false;
 
   BNNSOptimizerFunction native_function() const noexcept {
@@ -170,7 +165,7 @@ struct AdamWOptimizer {
 
   void step(const DescriptorList& parameters, const DescriptorList& gradients,
             const DescriptorList& accumulators,
-            const std::optional<FilterParameters>& filter_parameters = std::nullopt) const {
+            const FilterParameters& filter_parameters = {}) const {
     BNNSOptimizerAdamWithClippingFields fields = {};
     fields.learning_rate = learning_rate;
     fields.beta1 = beta1;
@@ -183,18 +178,24 @@ struct AdamWOptimizer {
     detail::optimizer_step(native_function(), &fields, accumulator_count_multiplier(), parameters,
                            gradients, accumulators, filter_parameters, "AdamWOptimizer::step");
   }
+  // One step of a network, counted by time_step.
+  void step(ParameterList& parameters, const FilterParameters& filter_parameters = {}) {
+    step(parameters.values(), parameters.gradients(),
+         parameters.moments(accumulator_count_multiplier()), filter_parameters);
+    time_step += 1;
+  }
 };
 
 struct RMSPropOptimizer {
   float learning_rate = 1e-2f;
   float alpha = 0.99f;
   float epsilon = 1e-8f;
-  Required<bool> centered;
+  bool centered = false;
   float momentum = 0;
-  Required<float> gradient_scale;
-  Required<float> regularization_scale;
-  Required<GradientClipping> gradient_clipping;
-  Required<RegularizationFunction> regularization_function;
+  float gradient_scale = 1;
+  float regularization_scale = 0;
+  GradientClipping gradient_clipping = clipping::None{};
+  RegularizationFunction regularization_function = RegularizationFunction::none;
 
   BNNSOptimizerFunction native_function() const noexcept {
     return BNNSOptimizerFunctionRMSPropWithClipping;
@@ -206,7 +207,7 @@ struct RMSPropOptimizer {
 
   void step(const DescriptorList& parameters, const DescriptorList& gradients,
             const DescriptorList& accumulators,
-            const std::optional<FilterParameters>& filter_parameters = std::nullopt) const {
+            const FilterParameters& filter_parameters = {}) const {
     BNNSOptimizerRMSPropWithClippingFields fields = {};
     fields.learning_rate = learning_rate;
     fields.alpha = alpha;
@@ -215,23 +216,27 @@ struct RMSPropOptimizer {
     fields.momentum = momentum;
     fields.gradient_scale = gradient_scale;
     fields.regularization_scale = regularization_scale;
-    const RegularizationFunction regularization = regularization_function;
-    fields.regularization_func = static_cast<BNNSOptimizerRegularizationFunction>(regularization);
+    fields.regularization_func =
+        static_cast<BNNSOptimizerRegularizationFunction>(regularization_function);
     detail::set_clipping(fields, gradient_clipping);
     detail::optimizer_step(native_function(), &fields, accumulator_count_multiplier(), parameters,
                            gradients, accumulators, filter_parameters, "RMSPropOptimizer::step");
   }
+  void step(ParameterList& parameters, const FilterParameters& filter_parameters = {}) const {
+    step(parameters.values(), parameters.gradients(),
+         parameters.moments(accumulator_count_multiplier()), filter_parameters);
+  }
 };
 
 struct SGDMomentumOptimizer {
-  Required<float> learning_rate;
+  Required<float, field::learning_rate> learning_rate;
   float momentum = 0;
-  Required<float> gradient_scale;
-  Required<float> regularization_scale;
-  Required<GradientClipping> gradient_clipping;
+  float gradient_scale = 1;
+  float regularization_scale = 0;
+  GradientClipping gradient_clipping = clipping::None{};
   bool uses_nesterov_momentum = false;
-  Required<RegularizationFunction> regularization_function;
-  Required<SGDMomentumVariant> sgd_momentum_variant;
+  RegularizationFunction regularization_function = RegularizationFunction::none;
+  SGDMomentumVariant sgd_momentum_variant = SGDMomentumVariant::variant0;
 
   BNNSOptimizerFunction native_function() const noexcept {
     return BNNSOptimizerFunctionSGDMomentumWithClipping;
@@ -241,22 +246,26 @@ struct SGDMomentumOptimizer {
 
   void step(const DescriptorList& parameters, const DescriptorList& gradients,
             const DescriptorList& accumulators,
-            const std::optional<FilterParameters>& filter_parameters = std::nullopt) const {
+            const FilterParameters& filter_parameters = {}) const {
     BNNSOptimizerSGDMomentumWithClippingFields fields = {};
     fields.learning_rate = learning_rate;
     fields.momentum = momentum;
     fields.gradient_scale = gradient_scale;
     fields.regularization_scale = regularization_scale;
     fields.nesterov = uses_nesterov_momentum;
-    const RegularizationFunction regularization = regularization_function;
-    fields.regularization_func = static_cast<BNNSOptimizerRegularizationFunction>(regularization);
-    const SGDMomentumVariant variant = sgd_momentum_variant;
-    fields.sgd_momentum_variant = static_cast<BNNSOptimizerSGDMomentumVariant>(variant);
+    fields.regularization_func =
+        static_cast<BNNSOptimizerRegularizationFunction>(regularization_function);
+    fields.sgd_momentum_variant =
+        static_cast<BNNSOptimizerSGDMomentumVariant>(sgd_momentum_variant);
     detail::set_clipping(fields, gradient_clipping);
     const bool without = momentum == 0 && accumulators.empty();
     detail::optimizer_step(native_function(), &fields, without ? 0 : accumulator_count_multiplier(),
                            parameters, gradients, accumulators, filter_parameters,
                            "SGDMomentumOptimizer::step");
+  }
+  void step(ParameterList& parameters, const FilterParameters& filter_parameters = {}) const {
+    step(parameters.values(), parameters.gradients(),
+         parameters.moments(accumulator_count_multiplier()), filter_parameters);
   }
 };
 

@@ -28,19 +28,20 @@ class RandomGeneratorState {
 struct RandomGeneratorOptions {
   RandomGeneratorMethod method = RandomGeneratorMethod::aes_ctr;
   std::optional<std::uint64_t> seed = std::nullopt;  // none: from the system
-  std::optional<FilterParameters> filter_parameters = std::nullopt;
+  FilterParameters filter_parameters = {};
 };
 
 class RandomGenerator {
  public:
   explicit RandomGenerator(const RandomGeneratorOptions& options = {}) {
-    const detail::NativeFilterParameters native(options.filter_parameters);
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
     const auto method = static_cast<BNNSRandomGeneratorMethod>(options.method);
     generator_.reset(options.seed
-                         ? BNNSCreateRandomGeneratorWithSeed(method, *options.seed, native.get())
-                         : BNNSCreateRandomGenerator(method, native.get()));
+                         ? BNNSCreateRandomGeneratorWithSeed(method, *options.seed, &native)
+                         : BNNSCreateRandomGenerator(method, &native));
     if (!generator_) {
-      throw Error(Error::Code::unable_to_create_layer, "RandomGenerator", OpenBNNSGetLastError());
+      throw Error(Error::Code::unable_to_create_layer, "RandomGenerator",
+                  detail::in_cpp_names(OpenBNNSGetLastError()));
     }
   }
 
@@ -61,19 +62,23 @@ class RandomGenerator {
 
   // Half-open ranges: b never comes.
   void fill_uniform(Descriptor output, float a, float b) {
+    detail::require_one_sample(output, "RandomGenerator::fill_uniform", "output");
     check(BNNSRandomFillUniformFloat(generator_.get(), &output, a, b),
           "RandomGenerator::fill_uniform");
   }
   void fill_uniform_int(Descriptor output, std::int64_t a, std::int64_t b) {
+    detail::require_one_sample(output, "RandomGenerator::fill_uniform_int", "output");
     check(BNNSRandomFillUniformInt(generator_.get(), &output, a, b),
           "RandomGenerator::fill_uniform_int");
   }
   void fill_normal(Descriptor output, float mean, float standard_deviation) {
+    detail::require_one_sample(output, "RandomGenerator::fill_normal", "output");
     check(BNNSRandomFillNormalFloat(generator_.get(), &output, mean, standard_deviation),
           "RandomGenerator::fill_normal");
   }
   void fill_categorical(const Descriptor& output, const Descriptor& probabilities,
                         bool log_probabilities = false) {
+    detail::require_one_sample(output, "RandomGenerator::fill_categorical", "output");
     check(BNNSRandomFillCategoricalFloat(generator_.get(), &output, &probabilities,
                                          log_probabilities),
           "RandomGenerator::fill_categorical");

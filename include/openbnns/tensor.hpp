@@ -1,10 +1,13 @@
 // Owning arrays: a shape, a number of samples of that shape, and memory for them. They stand
-// wherever a descriptor is wanted.
+// wherever a descriptor is wanted. A layer shares the memory of the tensors that are its weights;
+// assigning another tensor to them replaces the memory, copy_from() the values.
 #ifndef OPENBNNS_TENSOR_HPP
 #define OPENBNNS_TENSOR_HPP
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <ranges>
@@ -12,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "initialize.hpp"
 #include "random.hpp"
 
 namespace bnns {
@@ -54,6 +58,30 @@ class BasicTensor {
     }
     return tensor;
   }
+  // Weights drawn for layers in front of ReLU (he) and of tanh, sigmoid or softmax (glorot).
+  static BasicTensor he_uniform(RandomGenerator& generator, const Shape& shape) {
+    return symmetric(generator, detail::uniform_bound(detail::he_deviation(shape, "he_uniform")),
+                     shape);
+  }
+  static BasicTensor he_normal(RandomGenerator& generator, const Shape& shape) {
+    return normal(generator, 0, detail::he_deviation(shape, "he_normal"), shape);
+  }
+  static BasicTensor glorot_uniform(RandomGenerator& generator, const Shape& shape) {
+    return symmetric(
+        generator, detail::uniform_bound(detail::glorot_deviation(shape, "glorot_uniform")), shape);
+  }
+  static BasicTensor glorot_normal(RandomGenerator& generator, const Shape& shape) {
+    return normal(generator, 0, detail::glorot_deviation(shape, "glorot_normal"), shape);
+  }
+  // As PyTorch's Linear and Conv2d begin: uniform within 1 / sqrt(fan_in). The bias of a layer
+  // takes the weights' shape for that.
+  static BasicTensor torch_uniform(RandomGenerator& generator, const Shape& shape,
+                                   const Shape& weights) {
+    return symmetric(generator, 1 / std::sqrt(detail::fans_of(weights, "torch_uniform").in), shape);
+  }
+  static BasicTensor torch_uniform(RandomGenerator& generator, const Shape& weights) {
+    return torch_uniform(generator, weights, weights);
+  }
   static BasicTensor normal(RandomGenerator& generator, float mean, float standard_deviation,
                             const Shape& shape,
                             std::size_t batch_size = 1) requires std::is_floating_point_v<T> {
@@ -87,10 +115,10 @@ class BasicTensor {
   std::span<T> sample(std::size_t index) { return sample_of(values(), index); }
   std::span<const T> sample(std::size_t index) const { return sample_of(values(), index); }
 
-  T& operator[](std::size_t index) noexcept { return data_[index]; }
-  const T& operator[](std::size_t index) const noexcept { return data_[index]; }
-  T& at(std::size_t index) { return data_[checked(index)]; }
-  const T& at(std::size_t index) const { return data_[checked(index)]; }
+  T& operator[](std::size_t index) noexcept { return data_.get()[index]; }
+  const T& operator[](std::size_t index) const noexcept { return data_.get()[index]; }
+  T& at(std::size_t index) { return data_.get()[checked(index)]; }
+  const T& at(std::size_t index) const { return data_.get()[checked(index)]; }
 
   template <std::ranges::input_range Range>
   void copy_from(const Range& values) {
@@ -100,14 +128,19 @@ class BasicTensor {
     std::ranges::copy(values, data_.get());
   }
 
-  // Of one sample; the next one follows after shape().batch_stride() elements. Data that is only
-  // read loses its const here: the C structure has one pointer for both.
-  Descriptor descriptor() const { return make_descriptor(data_type_of<T>, shape_, data_.get()); }
+  // Of one sample, with the number of samples; the next one follows after shape().batch_stride()
+  // elements. Data that is only read loses its const here: the C structure has one pointer for
+  // both.
+  Descriptor descriptor() const {
+    return Descriptor(make_descriptor(data_type_of<T>, shape_, data_.get()), batch_size_);
+  }
   operator Descriptor() const { return descriptor(); }
   // All samples as one vector, gaps included.
   Descriptor flat() const {
-    return make_descriptor(data_type_of<T>, Shape::vector(count_), data_.get());
+    return Descriptor(make_descriptor(data_type_of<T>, Shape::vector(count_), data_.get()), 1);
   }
+  // Keeps the memory alive as long as it exists; layers hold that of their weights.
+  std::shared_ptr<const void> owner() const noexcept { return data_; }
 
  private:
   struct Uninitialized {};
@@ -122,8 +155,15 @@ class BasicTensor {
         batch_size_(batch_size),
         count_(detail::multiply(shape.batch_stride(), batch_size, "Tensor")) {
     detail::require(batch_size > 0, Error::Code::invalid_argument, "Tensor", "batch_size is 0");
-    data_.reset(
-        static_cast<T*>(::operator new(detail::multiply(count_, sizeof(T), "Tensor"), kAlignment)));
+    data_ = std::shared_ptr<T[]>(
+        static_cast<T*>(::operator new(detail::multiply(count_, sizeof(T), "Tensor"), kAlignment)),
+        Free{});
+  }
+
+  // In [-bound, bound).
+  static BasicTensor symmetric(RandomGenerator& generator, float bound,
+                               const Shape& shape) requires std::is_floating_point_v<T> {
+    return uniform(generator, -bound, bound, shape);
   }
 
   template <typename Span>
@@ -141,7 +181,7 @@ class BasicTensor {
   Shape shape_;
   std::size_t batch_size_;
   std::size_t count_;
-  std::unique_ptr<T[], Free> data_;
+  std::shared_ptr<T[]> data_;
 };
 
 using Tensor = BasicTensor<float>;

@@ -16,6 +16,7 @@ namespace bnns {
 // BNNSActivation.
 class ActivationFunction {
  public:
+  ActivationFunction() : ActivationFunction(identity()) {}
   explicit ActivationFunction(const BNNSActivation& activation) : activation_(activation) {}
 
   static ActivationFunction identity() { return make(BNNSActivationFunctionIdentity); }
@@ -115,20 +116,20 @@ inline std::uint32_t axis_flags(const std::vector<std::size_t>& axes, const char
 }  // namespace detail
 
 struct ActivationLayerOptions {
-  ActivationFunction function;
+  Required<ActivationFunction, field::function> function;
   std::vector<std::size_t> axes = {};  // of the softmax family; none: the default axis
-  Descriptor input;
-  Descriptor output;
-  std::optional<FilterParameters> filter_parameters = std::nullopt;
+  Required<Descriptor, field::input> input;
+  Required<Descriptor, field::output> output;
+  FilterParameters filter_parameters = {};
 };
 
 namespace detail {
 
 inline BNNSLayerParametersActivation activation_parameters(const ActivationLayerOptions& options,
                                                            const char* operation) {
-  return {.i_desc = options.input,
-          .o_desc = options.output,
-          .activation = options.function.native(),
+  return {.i_desc = *options.input,
+          .o_desc = *options.output,
+          .activation = options.function->native(),
           .axis_flags = axis_flags(options.axes, operation)};
 }
 
@@ -137,13 +138,13 @@ inline BNNSLayerParametersActivation activation_parameters(const ActivationLayer
 class ActivationLayer : public UnaryLayer {
  public:
   explicit ActivationLayer(const ActivationLayerOptions& options)
-      : UnaryLayer(create(options), "ActivationLayer") {}
+      : UnaryLayer(create(options), "ActivationLayer", options.input, options.output) {}
 
  private:
   static BNNSFilter create(const ActivationLayerOptions& options) {
     const auto parameters = detail::activation_parameters(options, "ActivationLayer");
-    const detail::NativeFilterParameters native(options.filter_parameters);
-    return BNNSFilterCreateLayerActivation(&parameters, native.get());
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
+    return BNNSFilterCreateLayerActivation(&parameters, &native);
   }
 };
 
@@ -151,11 +152,14 @@ class ActivationLayer : public UnaryLayer {
 inline void apply_activation(std::size_t batch_size, const ActivationLayerOptions& options) {
   constexpr const char* kOperation = "apply_activation";
   detail::require(batch_size > 0, Error::Code::invalid_argument, kOperation, "batch_size is 0");
-  detail::require_data(options.input, kOperation, "input");
-  detail::require_data(options.output, kOperation, "output");
+  for (const auto& [name, array] : {detail::NamedArgument{"input", *options.input},
+                                    detail::NamedArgument{"output", *options.output}}) {
+    detail::require_data(array, kOperation, name);
+    detail::require_samples(array, batch_size, kOperation, name);
+  }
   const auto parameters = detail::activation_parameters(options, kOperation);
-  const detail::NativeFilterParameters native(options.filter_parameters);
-  detail::check(BNNSDirectApplyActivationBatch(&parameters, native.get(), batch_size,
+  const BNNSFilterParameters native = detail::native(options.filter_parameters);
+  detail::check(BNNSDirectApplyActivationBatch(&parameters, &native, batch_size,
                                                detail::batch_stride(options.input),
                                                detail::batch_stride(options.output)),
                 Error::Code::layer_apply_fail, kOperation);

@@ -13,24 +13,25 @@ namespace bnns {
 enum class ConvolutionType { standard, transposed };
 
 struct ConvolutionLayerOptions {
-  ConvolutionType type;
-  Descriptor input;    // Shape::image_chw
-  Descriptor weights;  // Shape::convolution_weights_oihw(kernel width, height, in / groups, out)
-  Descriptor output;   // Shape::image_chw
-  std::optional<Descriptor> bias;
-  ConvolutionPadding padding = {};  // around the larger of the two images
-  ActivationFunction activation;
+  ConvolutionType type = ConvolutionType::standard;
+  Required<Descriptor, field::input> input;    // Shape::image_chw
+  Required<Descriptor, field::output> output;  // Shape::image_chw
+  // Shape::convolution_weights_oihw(kernel width, height, in / groups, out)
+  Required<ParameterDescriptor, field::weights> weights;
+  std::optional<ParameterDescriptor> bias = std::nullopt;
+  ActivationFunction activation = ActivationFunction::identity();
+  WindowStride stride = 1;
+  WindowStride dilation_stride = 1;
+  ConvolutionPadding padding = 0;  // around the larger of the two images
   std::size_t group_count = 1;
-  WindowStride stride = {};
-  WindowStride dilation_stride = {};
-  std::optional<FilterParameters> filter_parameters = std::nullopt;
+  FilterParameters filter_parameters = {};
 };
 
 struct ConvolutionBackwardArguments {
-  Descriptor input;
-  Descriptor output;
-  Descriptor output_gradient;
-  std::optional<Descriptor> input_gradient;
+  Descriptor input = {};
+  Descriptor output = {};
+  Required<Descriptor, field::output_gradient> output_gradient;
+  std::optional<Descriptor> input_gradient = std::nullopt;
   std::optional<Descriptor> weights_gradient = std::nullopt;
   std::optional<Descriptor> bias_gradient = std::nullopt;
 };
@@ -38,7 +39,8 @@ struct ConvolutionBackwardArguments {
 class ConvolutionLayer : public UnaryLayer {
  public:
   explicit ConvolutionLayer(const ConvolutionLayerOptions& options)
-      : UnaryLayer(create(options), "ConvolutionLayer") {}
+      : UnaryLayer(create(options), "ConvolutionLayer", options.input, options.output,
+                   {options.weights, options.bias}) {}
 
   // Gradients of weights and bias are sums over the batch.
   void apply_backward(std::size_t batch_size, const ConvolutionBackwardArguments& arguments) {
@@ -49,18 +51,23 @@ class ConvolutionLayer : public UnaryLayer {
               .input_gradient = arguments.input_gradient},
              arguments.weights_gradient, arguments.bias_gradient, operation_);
   }
+  void apply_backward(const ConvolutionBackwardArguments& arguments) {
+    apply_backward(common_batch_size(arguments, operation_), arguments);
+  }
 
  protected:
   // Of layers that share the backward pass; `operation` names it in errors.
-  ConvolutionLayer(BNNSFilter filter, const char* class_name, const char* operation)
-      : UnaryLayer(filter, class_name), operation_(operation) {}
+  ConvolutionLayer(BNNSFilter filter, const char* class_name, const char* operation,
+                   const Descriptor& input, const Descriptor& output,
+                   std::initializer_list<std::optional<ParameterDescriptor>> parameters)
+      : UnaryLayer(filter, class_name, input, output, parameters), operation_(operation) {}
 
  private:
   static BNNSFilter create(const ConvolutionLayerOptions& options) {
     BNNSLayerParametersConvolution parameters = {};
-    parameters.i_desc = options.input;
-    parameters.w_desc = options.weights;
-    parameters.o_desc = options.output;
+    parameters.i_desc = *options.input;
+    parameters.w_desc = *options.weights;
+    parameters.o_desc = *options.output;
     parameters.bias = detail::value_or_zero(options.bias);
     parameters.activation = options.activation.native();
     parameters.x_stride = options.stride.x;
@@ -69,10 +76,10 @@ class ConvolutionLayer : public UnaryLayer {
     parameters.y_dilation_stride = options.dilation_stride.y;
     parameters.groups = options.group_count;
     options.padding.write_to(parameters);
-    const detail::NativeFilterParameters native(options.filter_parameters);
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
     return options.type == ConvolutionType::transposed
-               ? BNNSFilterCreateLayerTransposedConvolution(&parameters, native.get())
-               : BNNSFilterCreateLayerConvolution(&parameters, native.get());
+               ? BNNSFilterCreateLayerTransposedConvolution(&parameters, &native)
+               : BNNSFilterCreateLayerConvolution(&parameters, &native);
   }
 
   const char* operation_ = "ConvolutionLayer::apply_backward";

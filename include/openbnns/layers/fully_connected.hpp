@@ -10,12 +10,13 @@
 namespace bnns {
 
 struct FullyConnectedLayerOptions {
-  Descriptor input;
-  Descriptor output;
-  Descriptor weights;  // Shape::matrix_row_major(inputs, outputs)
-  std::optional<Descriptor> bias;
-  ActivationFunction activation;
-  std::optional<FilterParameters> filter_parameters = std::nullopt;
+  Required<Descriptor, field::input> input;
+  Required<Descriptor, field::output> output;
+  Required<ParameterDescriptor, field::weights>
+      weights;  // Shape::matrix_row_major(inputs, outputs)
+  std::optional<ParameterDescriptor> bias = std::nullopt;
+  ActivationFunction activation = ActivationFunction::identity();
+  FilterParameters filter_parameters = {};
 };
 
 using FullyConnectedBackwardArguments = ConvolutionBackwardArguments;
@@ -25,18 +26,19 @@ class FullyConnectedLayer : public ConvolutionLayer {
  public:
   explicit FullyConnectedLayer(const FullyConnectedLayerOptions& options)
       : ConvolutionLayer(create(options), "FullyConnectedLayer",
-                         "FullyConnectedLayer::apply_backward") {}
+                         "FullyConnectedLayer::apply_backward", options.input, options.output,
+                         {options.weights, options.bias}) {}
 
  private:
   static BNNSFilter create(const FullyConnectedLayerOptions& options) {
     const BNNSLayerParametersFullyConnected parameters = {
-        .i_desc = options.input,
-        .w_desc = options.weights,
-        .o_desc = options.output,
+        .i_desc = *options.input,
+        .w_desc = *options.weights,
+        .o_desc = *options.output,
         .bias = detail::value_or_zero(options.bias),
         .activation = options.activation.native()};
-    const detail::NativeFilterParameters native(options.filter_parameters);
-    return BNNSFilterCreateLayerFullyConnected(&parameters, native.get());
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
+    return BNNSFilterCreateLayerFullyConnected(&parameters, &native);
   }
 };
 

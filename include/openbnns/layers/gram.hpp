@@ -9,23 +9,24 @@
 namespace bnns {
 
 struct GramLayerOptions {
-  Descriptor input;   // Shape::image_chw(width, height, channels)
-  Descriptor output;  // Shape::matrix_row_major(channels, channels)
-  float alpha;
-  std::optional<FilterParameters> filter_parameters = std::nullopt;
+  Required<Descriptor, field::input> input;    // Shape::image_chw(width, height, channels)
+  Required<Descriptor, field::output> output;  // Shape::matrix_row_major(channels, channels)
+  Required<float, field::alpha> alpha;
+  FilterParameters filter_parameters = {};
 };
 
 // apply and apply_backward are those of UnaryLayer.
 class GramLayer : public UnaryLayer {
  public:
-  explicit GramLayer(const GramLayerOptions& options) : UnaryLayer(create(options), "GramLayer") {}
+  explicit GramLayer(const GramLayerOptions& options)
+      : UnaryLayer(create(options), "GramLayer", options.input, options.output) {}
 
  private:
   static BNNSFilter create(const GramLayerOptions& options) {
     const BNNSLayerParametersGram parameters = {
-        .alpha = options.alpha, .i_desc = options.input, .o_desc = options.output};
-    const detail::NativeFilterParameters native(options.filter_parameters);
-    return BNNSFilterCreateLayerGram(&parameters, native.get());
+        .alpha = options.alpha, .i_desc = *options.input, .o_desc = *options.output};
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
+    return BNNSFilterCreateLayerGram(&parameters, &native);
   }
 };
 

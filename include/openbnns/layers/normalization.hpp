@@ -15,13 +15,13 @@ namespace normalization {
 // Per channel over all samples. The moving statistics, one value per channel, are updated by
 // training and used by inference; without both of them inference uses those of its input.
 struct Batch {
-  std::optional<Descriptor> moving_mean = std::nullopt;
-  std::optional<Descriptor> moving_variance = std::nullopt;
+  std::optional<ParameterDescriptor> moving_mean = std::nullopt;
+  std::optional<ParameterDescriptor> moving_variance = std::nullopt;
 };
 // Per channel of each sample.
 struct Instance {
-  std::optional<Descriptor> moving_mean = std::nullopt;
-  std::optional<Descriptor> moving_variance = std::nullopt;
+  std::optional<ParameterDescriptor> moving_mean = std::nullopt;
+  std::optional<ParameterDescriptor> moving_variance = std::nullopt;
 };
 // Per sample over channels, height and width (axis 0), height and width (1) or width (2).
 struct Layer {
@@ -29,7 +29,7 @@ struct Layer {
 };
 // Per sample over groups of neighbouring channels.
 struct Group {
-  std::size_t group_count;
+  Required<std::size_t, field::group_count> group_count;
 };
 
 }  // namespace normalization
@@ -40,21 +40,21 @@ using NormalizationType = std::variant<normalization::Batch, normalization::Inst
 enum class LearningPhase { training, inference };
 
 struct NormalizationLayerOptions {
-  NormalizationType type;
-  Descriptor input;
-  Descriptor output;
-  std::optional<Descriptor> beta = std::nullopt;   // absent: 0
-  std::optional<Descriptor> gamma = std::nullopt;  // absent: 1
-  float momentum = 0;                              // weight of the old moving statistics
-  float epsilon;
+  Required<NormalizationType, field::type> type;
+  Required<Descriptor, field::input> input;
+  Required<Descriptor, field::output> output;
+  std::optional<ParameterDescriptor> beta = std::nullopt;   // absent: 0
+  std::optional<ParameterDescriptor> gamma = std::nullopt;  // absent: 1
+  float momentum = 0;                                       // weight of the old moving statistics
+  float epsilon = 1e-5f;
   ActivationFunction activation = ActivationFunction::identity();
-  std::optional<FilterParameters> filter_parameters = std::nullopt;
+  FilterParameters filter_parameters = {};
 };
 
-// `output` is that of the forward pass.
+// `output` is that of the forward pass; without an activation it may be left out.
 struct NormalizationBackwardArguments {
-  Descriptor output;
-  Descriptor output_gradient;
+  Descriptor output = {};
+  Required<Descriptor, field::output_gradient> output_gradient;
   std::optional<Descriptor> input_gradient = std::nullopt;
   std::optional<Descriptor> beta_gradient = std::nullopt;
   std::optional<Descriptor> gamma_gradient = std::nullopt;
@@ -63,19 +63,29 @@ struct NormalizationBackwardArguments {
 class NormalizationLayer : public Layer {
  public:
   explicit NormalizationLayer(const NormalizationLayerOptions& options)
-      : Layer(create(options), "NormalizationLayer") {}
+      : Layer(create(options), "NormalizationLayer",
+              {options.beta, options.gamma, moving(*options.type).moving_mean,
+               moving(*options.type).moving_variance}),
+        input_(*options.input),
+        output_(*options.output) {}
 
   // The output may be the input.
   void apply(std::size_t batch_size, const Descriptor& input, const Descriptor& output,
              LearningPhase phase) {
     constexpr const char* kOperation = "NormalizationLayer::apply";
     require_ready(batch_size, kOperation);
-    detail::require_data(input, kOperation, "input");
-    detail::require_data(output, kOperation, "output");
+    input_.check(input, batch_size, kOperation, "input");
+    output_.check(output, batch_size, kOperation, "output");
     detail::check(BNNSNormalizationFilterApplyBatch(
                       native_handle(), batch_size, input.data, detail::batch_stride(input),
                       output.data, detail::batch_stride(output), phase == LearningPhase::training),
                   Error::Code::layer_apply_fail, kOperation);
+  }
+
+  void apply(const Descriptor& input, const Descriptor& output, LearningPhase phase) {
+    const std::size_t batch_size = detail::common_batch_size(
+        "NormalizationLayer::apply", {{"input", input}, {"output", output}});
+    apply(batch_size, input, output, phase);
   }
 
   // After an apply() with the same batch size in the training phase.
@@ -83,18 +93,38 @@ class NormalizationLayer : public Layer {
     constexpr const char* kOperation = "NormalizationLayer::apply_backward";
     require_ready(batch_size, kOperation);
     std::optional<Descriptor>& input_gradient = arguments.input_gradient;
+    output_.check_optional(arguments.output, batch_size, kOperation, "output");
+    detail::require_samples(*arguments.output_gradient, batch_size, kOperation, "output_gradient");
+    if (input_gradient) {
+      detail::require_samples(*input_gradient, batch_size, kOperation, "input_gradient");
+    }
     detail::check(BNNSNormalizationFilterApplyBackwardBatch(
                       native_handle(), batch_size, detail::pointer_or_null(input_gradient),
                       input_gradient ? detail::batch_stride(*input_gradient) : 0,
                       arguments.output.data, detail::batch_stride(arguments.output),
-                      &arguments.output_gradient, detail::batch_stride(arguments.output_gradient),
+                      &*arguments.output_gradient, detail::batch_stride(*arguments.output_gradient),
                       detail::pointer_or_null(arguments.beta_gradient),
                       detail::pointer_or_null(arguments.gamma_gradient)),
                   Error::Code::layer_apply_fail, kOperation);
   }
+  void apply_backward(const NormalizationBackwardArguments& arguments) {
+    const std::size_t batch_size = detail::common_batch_size(
+        "NormalizationLayer::apply_backward",
+        {{"output", arguments.output}, {"output_gradient", *arguments.output_gradient}});
+    apply_backward(batch_size, arguments);
+  }
 
  private:
   using Parameters = BNNSLayerParametersNormalization;
+
+  // The moving statistics of the two types that have them.
+  static normalization::Batch moving(const NormalizationType& type) {
+    if (const auto* batch = std::get_if<normalization::Batch>(&type)) return *batch;
+    if (const auto* instance = std::get_if<normalization::Instance>(&type)) {
+      return {instance->moving_mean, instance->moving_variance};
+    }
+    return {};
+  }
 
   static void set(const normalization::Layer& type, Parameters& parameters) {
     parameters.normalization_axis = type.normalization_axis;
@@ -110,18 +140,20 @@ class NormalizationLayer : public Layer {
 
   static BNNSFilter create(const NormalizationLayerOptions& options) {
     Parameters parameters = {};
-    parameters.i_desc = options.input;
-    parameters.o_desc = options.output;
+    parameters.i_desc = *options.input;
+    parameters.o_desc = *options.output;
     if (options.beta) parameters.beta_desc = *options.beta;
     if (options.gamma) parameters.gamma_desc = *options.gamma;
     parameters.momentum = options.momentum;
     parameters.epsilon = options.epsilon;
     parameters.activation = options.activation.native();
-    std::visit([&](const auto& type) { set(type, parameters); }, options.type);
-    const detail::NativeFilterParameters native(options.filter_parameters);
-    const auto type = static_cast<BNNSFilterType>(BNNSBatchNorm + options.type.index());
-    return BNNSFilterCreateLayerNormalization(type, &parameters, native.get());
+    std::visit([&](const auto& type) { set(type, parameters); }, *options.type);
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
+    const auto type = static_cast<BNNSFilterType>(BNNSBatchNorm + options.type->index());
+    return BNNSFilterCreateLayerNormalization(type, &parameters, &native);
   }
+
+  detail::Form input_, output_;
 };
 
 }  // namespace bnns

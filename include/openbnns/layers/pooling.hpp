@@ -37,7 +37,7 @@ struct UnMax {
   std::size_t y_dilation_stride = 0;
 };
 struct Average {
-  bool count_includes_padding;
+  bool count_includes_padding = true;
 };
 struct L2Norm {};
 
@@ -46,36 +46,42 @@ struct L2Norm {};
 using PoolingType = std::variant<pooling::Max, pooling::Average, pooling::UnMax, pooling::L2Norm>;
 
 struct PoolingLayerOptions {
-  PoolingType type;
-  Descriptor input;
-  Descriptor output;
-  std::optional<Descriptor> bias = std::nullopt;  // one value per channel
+  PoolingType type = pooling::Max{};
+  Required<Descriptor, field::input> input;
+  Required<Descriptor, field::output> output;
+  std::optional<ParameterDescriptor> bias = std::nullopt;  // one value per channel
   ActivationFunction activation = ActivationFunction::identity();
   WindowSize kernel_size;
-  WindowStride stride = {};
-  ConvolutionPadding padding = {};
-  std::optional<FilterParameters> filter_parameters = std::nullopt;
+  WindowStride stride = 0;  // 0: that of the window, so that windows lie side by side
+  ConvolutionPadding padding = 0;
+  FilterParameters filter_parameters = {};
 };
 
+// `input` and `output` may be left out where the function does not need them: with indices, or for
+// averages.
 struct PoolingBackwardArguments {
-  Descriptor input;
-  Descriptor output;
-  Descriptor output_gradient;
-  std::optional<Descriptor> input_gradient;
+  Descriptor input = {};
+  Descriptor output = {};
+  Required<Descriptor, field::output_gradient> output_gradient;
+  std::optional<Descriptor> input_gradient = std::nullopt;
   std::optional<Descriptor> bias_gradient = std::nullopt;
 };
 
 class PoolingLayer : public Layer {
  public:
   explicit PoolingLayer(const PoolingLayerOptions& options)
-      : Layer(create(options), "PoolingLayer"), indices_(indices_of(options.type)) {}
+      : Layer(create(options), "PoolingLayer", {options.bias}),
+        input_(*options.input),
+        output_(*options.output),
+        un_max_(std::holds_alternative<pooling::UnMax>(options.type)),
+        indices_(indices_of(options.type)) {}
 
   void apply(std::size_t batch_size, const Descriptor& input, const Descriptor& output) {
     constexpr const char* kOperation = "PoolingLayer::apply";
     require_ready(batch_size, kOperation);
-    detail::require_data(input, kOperation, "input");
-    detail::require_data(output, kOperation, "output");
-    const Native indices = native(batch_size);
+    input_.check(input, batch_size, kOperation, "input");
+    output_.check(output, batch_size, kOperation, "output");
+    const Native indices = native(batch_size, kOperation);
     detail::check(BNNSPoolingFilterApplyBatchEx(native_handle(), batch_size, input.data,
                                                 detail::batch_stride(input), output.data,
                                                 detail::batch_stride(output), indices.type,
@@ -83,21 +89,37 @@ class PoolingLayer : public Layer {
                   Error::Code::layer_apply_fail, kOperation);
   }
 
+  void apply(const Descriptor& input, const Descriptor& output) {
+    apply(detail::common_batch_size("PoolingLayer::apply", {{"input", input}, {"output", output}}),
+          input, output);
+  }
+
   // The gradient of the bias is a sum over the batch.
   void apply_backward(std::size_t batch_size, PoolingBackwardArguments arguments) {
     constexpr const char* kOperation = "PoolingLayer::apply_backward";
     require_ready(batch_size, kOperation);
-    const Native indices = native(batch_size);
+    const Native indices = native(batch_size, kOperation);
     std::optional<Descriptor>& gradient = arguments.input_gradient;
+    input_.check_optional(arguments.input, batch_size, kOperation, "input");
+    output_.check_optional(arguments.output, batch_size, kOperation, "output");
+    detail::require_samples(*arguments.output_gradient, batch_size, kOperation, "output_gradient");
+    if (gradient) detail::require_samples(*gradient, batch_size, kOperation, "input_gradient");
     detail::check(BNNSPoolingFilterApplyBackwardBatchEx(
                       native_handle(), batch_size, arguments.input.data,
                       detail::batch_stride(arguments.input), detail::pointer_or_null(gradient),
                       gradient ? detail::batch_stride(*gradient) : 0, arguments.output.data,
-                      detail::batch_stride(arguments.output), &arguments.output_gradient,
-                      detail::batch_stride(arguments.output_gradient),
+                      detail::batch_stride(arguments.output), &*arguments.output_gradient,
+                      detail::batch_stride(*arguments.output_gradient),
                       detail::pointer_or_null(arguments.bias_gradient), indices.type, indices.data,
                       indices.stride),
                   Error::Code::layer_apply_fail, kOperation);
+  }
+  void apply_backward(const PoolingBackwardArguments& arguments) {
+    const std::size_t batch_size = detail::common_batch_size(
+        "PoolingLayer::apply_backward", {{"input", arguments.input},
+                                         {"output", arguments.output},
+                                         {"output_gradient", *arguments.output_gradient}});
+    apply_backward(batch_size, arguments);
   }
 
  private:
@@ -107,13 +129,21 @@ class PoolingLayer : public Layer {
     std::size_t stride = 0;
   };
 
-  Native native(std::size_t batch_size) const {
+  // One index per window: per element of the output, or for UnMax of the input.
+  Native native(std::size_t batch_size, const char* operation) const {
+    const detail::Form& windows = un_max_ ? input_ : output_;
     if (indices_.descriptor) {
       const Descriptor& d = *indices_.descriptor;
+      windows.check_places(d, batch_size, operation, "indices");
       return {d.data_type, d.data, detail::batch_stride(d)};
     }
-    if (indices_.numbers.empty()) return {};
-    return {BNNSDataTypeUInt64, indices_.numbers.data(), indices_.numbers.size() / batch_size};
+    const std::span<std::size_t> numbers = indices_.numbers;
+    if (numbers.empty()) return {};
+    const std::size_t stride = windows.batch_stride();
+    detail::require(numbers.size() / stride >= batch_size, Error::Code::invalid_argument, operation,
+                    "indices are ", numbers.size(), " numbers, ", batch_size, " samples have ",
+                    stride, " each");
+    return {BNNSDataTypeUInt64, numbers.data(), stride};
   }
 
   static pooling::Indices indices_of(const PoolingType& type) {
@@ -143,20 +173,22 @@ class PoolingLayer : public Layer {
 
   static BNNSFilter create(const PoolingLayerOptions& options) {
     BNNSLayerParametersPooling parameters = {};
-    parameters.i_desc = options.input;
-    parameters.o_desc = options.output;
+    parameters.i_desc = *options.input;
+    parameters.o_desc = *options.output;
     parameters.bias = detail::value_or_zero(options.bias);
     parameters.activation = options.activation.native();
     parameters.k_width = options.kernel_size.width;
     parameters.k_height = options.kernel_size.height;
-    parameters.x_stride = options.stride.x;
-    parameters.y_stride = options.stride.y;
+    parameters.x_stride = options.stride.x == 0 ? options.kernel_size.width : options.stride.x;
+    parameters.y_stride = options.stride.y == 0 ? options.kernel_size.height : options.stride.y;
     options.padding.write_to(parameters);
     std::visit([&](const auto& type) { write(type, parameters); }, options.type);
-    const detail::NativeFilterParameters native(options.filter_parameters);
-    return BNNSFilterCreateLayerPooling(&parameters, native.get());
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
+    return BNNSFilterCreateLayerPooling(&parameters, &native);
   }
 
+  detail::Form input_, output_;
+  bool un_max_;
   pooling::Indices indices_;
 };
 

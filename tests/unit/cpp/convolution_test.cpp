@@ -28,8 +28,8 @@ TEST(CppConvolution, SumsOfWindows) {
   Tensor y(Shape::image_chw(2, 2, 1));
   ConvolutionLayer layer({.type = ConvolutionType::standard,
                           .input = x,
-                          .weights = w,
                           .output = y,
+                          .weights = w,
                           .bias = std::nullopt,
                           .activation = ActivationFunction::identity()});
   layer.apply(1, x, y);
@@ -42,14 +42,14 @@ TEST(CppConvolution, Transposed) {
   Tensor y(Shape::image_chw(4, 4, 1));
   ConvolutionLayer layer({.type = ConvolutionType::transposed,
                           .input = x,
-                          .weights = w,
                           .output = y,
+                          .weights = w,
                           .bias = std::nullopt,
-                          .padding = ConvolutionPadding::zero(),
                           .activation = ActivationFunction::identity(),
-                          .group_count = 1,
-                          .stride = {.x = 1, .y = 1},
-                          .dilation_stride = {.x = 1, .y = 1}});
+                          .stride = {1, 1},
+                          .dilation_stride = {1, 1},
+                          .padding = ConvolutionPadding::zero(),
+                          .group_count = 1});
   layer.apply(1, x, y);
   EXPECT_EQ(bnns::to_vector<float>(y, 1),
             (std::vector<float>{1, 2, 2, 1, 2, 4, 4, 2, 2, 4, 4, 2, 1, 2, 2, 1}));
@@ -64,11 +64,11 @@ TEST(CppConvolution, Gradients) {
   Tensor dw(Shape::convolution_weights_oihw(2, 1, 1, 1)), db(Shape::vector(1));
   ConvolutionLayer layer({.type = ConvolutionType::standard,
                           .input = x,
-                          .weights = w,
                           .output = y,
+                          .weights = w,
                           .bias = b,
-                          .padding = ConvolutionPadding::asymmetric(1, 0, 0, 0),
-                          .activation = ActivationFunction::rectified_linear()});
+                          .activation = ActivationFunction::rectified_linear(),
+                          .padding = ConvolutionPadding::asymmetric(1, 0, 0, 0)});
   layer.apply(1, x, y);
   EXPECT_EQ(bnns::to_vector<float>(y, 1), (std::vector<float>{0, 10, 21}));
   const Tensor dy = Tensor::from({5, 1, 2}, Shape::image_chw(3, 1, 1));
@@ -88,12 +88,12 @@ TEST(CppConvolution, Failures) {
   Tensor y(Shape::image_chw(2, 2, 2));
   const bnns::ConvolutionLayerOptions options = {.type = ConvolutionType::standard,
                                                  .input = x,
-                                                 .weights = w,
                                                  .output = y,
+                                                 .weights = w,
                                                  .bias = std::nullopt,
                                                  .activation = ActivationFunction::identity()};
   expect_error([&] { ConvolutionLayer layer(options); }, Error::Code::unable_to_create_layer,
-               "w_desc has 1 input channels");
+               "weights has 1 input channels");
   bnns::ConvolutionLayerOptions grouped = options;
   grouped.group_count = 2;
   ConvolutionLayer layer(grouped);
@@ -103,7 +103,7 @@ TEST(CppConvolution, Failures) {
         layer.apply_backward(1,
                              {.input = x, .output = y, .output_gradient = y, .input_gradient = y});
       },
-      Error::Code::layer_apply_fail, "in_delta");
+      Error::Code::layer_apply_fail, "input_gradient");
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST(CppLayer, FailuresCarryTheReason) {
   bnns::Descriptor misaligned = tensor;
   misaligned.data = static_cast<char*>(misaligned.data) + 1;
   expect_error([&] { layer.apply(1, misaligned, tensor); }, Error::Code::layer_apply_fail,
-               "BNNSFilterApplyBatch");
+               "input is ");
 }
 
 TEST(CppLayer, MovesAndRelease) {
@@ -211,8 +211,8 @@ TEST_F(CppFullyConnected, WithoutBiasAndWithACopyOfTheWeights) {
   FullyConnectedLayer copy({.input = x,
                             .output = z,
                             .weights = w,
-                            .bias = std::nullopt,
-                            .activation = ActivationFunction::rectified_linear()});
+                            .activation = ActivationFunction::rectified_linear(),
+                            .filter_parameters = {.flags = 0}});
   w[0] = 100;
   copy.apply(3, x, z);
   expect_near(z, {0, 2.5f, 1.75f, 2.25f, 0, 0.75f}, 1e-6);

@@ -108,6 +108,7 @@ TEST_F(CppPooling, PaddingOnOneSide) {
          .input = bnns::make_descriptor(BNNSDataTypeFloat32, Shape::image_chw(2, 1, 1)),
          .output = wide,
          .kernel_size = {2, 1},
+         .stride = 1,
          .padding = padding});
     layer.apply(1, small, wide);
     return bnns::to_vector<float>(wide);

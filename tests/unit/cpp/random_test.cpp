@@ -77,18 +77,18 @@ TEST(CppRandom, Categorical) {
   for (const float index : indices.values()) EXPECT_EQ(index, 1);
   const Tensor nothing(Shape::vector(3));
   expect_error([&] { generator.fill_categorical(indices, nothing); }, Error::Code::layer_apply_fail,
-               "BNNSRandomFillCategoricalFloat");
+               "fill_categorical: distribution 0 of probabilities");
 }
 
 TEST(CppRandom, Failures) {
   RandomGenerator generator({.seed = 7});
   Tensor tensor(Shape::vector(3));
   expect_error([&] { generator.fill_uniform(tensor, 1, 1); }, Error::Code::layer_apply_fail,
-               "BNNSRandomFillUniformFloat");
+               "fill_uniform: a is 1, b is 1");
   expect_error([&] { generator.fill_normal(tensor, 0, -1); }, Error::Code::layer_apply_fail,
-               "BNNSRandomFillNormalFloat");
+               "fill_normal: standard_deviation is -1");
   expect_error([&] { generator.fill_uniform_int(tensor, 0, 5); }, Error::Code::layer_apply_fail,
-               "BNNSRandomFillUniformInt");
+               "fill_uniform_int: output.data_type is Float32");
   const auto unknown = static_cast<bnns::RandomGeneratorMethod>(99);
   expect_error([&] { RandomGenerator bad({.method = unknown}); },
                Error::Code::unable_to_create_layer, "method");

@@ -139,10 +139,10 @@ TEST(CppFunctions, CopyAndTranspose) {
   bnns::transpose(input, output, 0, 1);
   EXPECT_EQ(bnns::to_vector<float>(output), (std::vector<float>{1, 4, 2, 5, 3, 6}));
   expect_error([&] { bnns::transpose(input, output, 0, 5); }, Error::Code::layer_apply_fail,
-               "BNNSTranspose");
+               "transpose: second_transpose_axis is 5");
   EXPECT_EQ(bnns::data_size(input), 24u);
   expect_error([] { (void)bnns::data_size(bnns::Descriptor{}); }, Error::Code::layer_apply_fail,
-               "BNNSNDArrayGetDataSize");
+               "data_size: descriptor.data is NULL");
 }
 
 TEST(CppFunctions, ClipAndNorm) {
@@ -151,7 +151,7 @@ TEST(CppFunctions, ClipAndNorm) {
   bnns::clip(-1, 2, input, output);
   EXPECT_EQ(bnns::to_vector<float>(output), (std::vector<float>{2, -1}));
   expect_error([&] { bnns::clip(2, 1, input, output); }, Error::Code::layer_apply_fail,
-               "BNNSClipByValue");
+               "clip: lower is 2, upper is 1");
   bnns::clip_by_norm(2.5f, input, output);
   EXPECT_FLOAT_EQ(output[0], 1.5f);
   EXPECT_FLOAT_EQ(output[1], -2);

@@ -1,0 +1,86 @@
+// Fields of option structures that have no default. Leaving one out, or giving it a value of a
+// wrong type, is an error of the compiler whose text names the field.
+#ifndef OPENBNNS_REQUIRED_HPP
+#define OPENBNNS_REQUIRED_HPP
+
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace bnns {
+
+// The names of such fields, as types. The text of a static_assert has to be a literal, so that each
+// name brings its own.
+namespace field {
+
+#define OPENBNNS_FIELD(name)                                                        \
+  struct name {                                                                     \
+    template <bool given>                                                           \
+    static constexpr void require() {                                               \
+      static_assert(given, "the field ." #name " must be given");                   \
+    }                                                                               \
+    template <bool fits>                                                            \
+    static constexpr void require_type() {                                          \
+      static_assert(fits, "the field ." #name " cannot have a value of this type"); \
+    }                                                                               \
+  }
+
+OPENBNNS_FIELD(alpha);
+OPENBNNS_FIELD(epsilon);
+OPENBNNS_FIELD(function);
+OPENBNNS_FIELD(group_count);
+OPENBNNS_FIELD(huber_delta);
+OPENBNNS_FIELD(input);
+OPENBNNS_FIELD(input_gradient);
+OPENBNNS_FIELD(kernel_size);
+OPENBNNS_FIELD(labels);
+OPENBNNS_FIELD(learning_rate);
+OPENBNNS_FIELD(loss_function);
+OPENBNNS_FIELD(output);
+OPENBNNS_FIELD(output_gradient);
+OPENBNNS_FIELD(type);
+OPENBNNS_FIELD(weights);
+
+#undef OPENBNNS_FIELD
+
+}  // namespace field
+
+// A T that must be given. It reads as a T: through a conversion, and for classes by `->` and `*`.
+template <typename T, typename Field>
+class Required {
+ public:
+  // Overload resolution looks at declarations only; the body, which does not compile, is reached
+  // when the field is really left out.
+  template <bool given = false>
+  constexpr Required() : value_((Field::template require<given>(), T{})) {}
+
+  constexpr Required(T value) requires(!std::is_class_v<T>) : value_(value) {}
+  template <typename U>
+  requires(std::is_class_v<T> &&
+           !std::same_as<std::remove_cvref_t<U>, Required>) constexpr Required(U&& value)
+      : value_(convert(std::forward<U>(value))) {}
+
+  constexpr operator const T&() const noexcept { return value_; }
+  constexpr operator T&() noexcept { return value_; }
+  constexpr const T& operator*() const noexcept { return value_; }
+  constexpr T& operator*() noexcept { return value_; }
+  constexpr const T* operator->() const noexcept { return &value_; }
+  constexpr T* operator->() noexcept { return &value_; }
+
+ private:
+  template <typename U>
+  static constexpr T convert(U&& value) {
+    if constexpr (std::convertible_to<U, T>) {
+      return std::forward<U>(value);
+    } else {
+      Field::template require_type<false>();
+      return T{};
+    }
+  }
+
+  T value_;
+};
+
+}  // namespace bnns
+
+#endif
