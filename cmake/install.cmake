@@ -9,6 +9,7 @@ set(openbnns_generated_dir ${PROJECT_BINARY_DIR}/install)
 
 install(TARGETS openbnns EXPORT OpenBNNSTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
                              ${CMAKE_INSTALL_INCLUDEDIR}/openbnns/compat)
 set_target_properties(openbnns PROPERTIES EXPORT_NAME OpenBNNS)
@@ -19,9 +20,14 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/compat
 
 # Build files that look for Apple's names find the same library.
 file(MAKE_DIRECTORY ${openbnns_generated_dir})
+if(BUILD_SHARED_LIBS)
+  set(openbnns_suffix ${CMAKE_SHARED_LIBRARY_SUFFIX})
+else()
+  set(openbnns_suffix ${CMAKE_STATIC_LIBRARY_SUFFIX})
+endif()
 foreach(alias Accelerate BNNS)
-  set(link ${openbnns_generated_dir}/lib${alias}${CMAKE_SHARED_LIBRARY_SUFFIX})
-  file(CREATE_LINK libopenbnns${CMAKE_SHARED_LIBRARY_SUFFIX} ${link} SYMBOLIC)
+  set(link ${openbnns_generated_dir}/lib${alias}${openbnns_suffix})
+  file(CREATE_LINK libopenbnns${openbnns_suffix} ${link} SYMBOLIC)
   install(FILES ${link} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
 

@@ -86,9 +86,26 @@ check "CMake project with find_package, C++" \
   cmake_project find_package_cpp -DCMAKE_PREFIX_PATH="$prefix"
 
 # Built for this CPU only, without optimisation: the question is whether it builds as a part.
-check "CMake project that embeds the sources with add_subdirectory, C" \
+check "CMake project that embeds the sources with add_subdirectory, C, static library" \
   cmake_project embedded -DLIBRARY_SOURCES="$source" -DCMAKE_BUILD_TYPE=Debug \
-  -DOPENBNNS_STATIC_TARGET=native
+  -DOPENBNNS_STATIC_TARGET=native -DBUILD_SHARED_LIBS=OFF -DOPENBNNS_INSTALL=ON
+
+# What was built there is a static library, and can be installed.
+static=$work/static
+install_static() {
+  cmake --install "$work/embedded" --prefix "$static" && [ -z "$(find "$static" -name '*.so*')" ]
+}
+check "static library: install" install_static
+static_package=$(dirname "$(find "$static" -name openbnns.pc)")
+check "static library: CMake project with find_package, C only" \
+  cmake_project static_c -DCMAKE_PREFIX_PATH="$static"
+static_pkg_config() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$static_package pkg-config --static --cflags --libs openbnns) &&
+    echo "$flags" && $CC -std=c99 "$here/pkg_config_c/main.c" $flags -o "$work/static_pc" &&
+    "$work/static_pc"
+}
+check "static library: C99 program with pkg-config --static" static_pkg_config
 
 pkg_config_c() {
   local flags

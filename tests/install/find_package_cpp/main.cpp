@@ -1,5 +1,6 @@
-// A C++ project that found the installed package: a fully connected layer, W 2x3 = 1..6.
-#include <openbnns/openbnns.h>
+// A C++ project that found the installed package and asks for no standard of the language itself: a
+// fully connected layer, W 2x3 = 1..6, from C and from the classes.
+#include <openbnns/openbnns.hpp>
 
 #include <cstdio>
 #include <cstring>
@@ -28,6 +29,15 @@ int main() {
   std::printf("status %d: %g %g %g %g; last error \"%s\"; version %s, package %s\n", status, out[0],
               out[1], out[2], out[3], OpenBNNSGetLastError(), OpenBNNSGetVersion(),
               PACKAGE_VERSION);
+  bnns::Tensor x = bnns::Tensor::from({1, 1, 1}, {3}), y(bnns::Shape::vector(2));
+  bnns::FullyConnectedLayer layer(
+      {.input = x,
+       .output = y,
+       .weights = bnns::Tensor::from(weights, bnns::Shape::matrix_row_major(3, 2)),
+       .bias = bnns::Tensor::from(bias, {2})});
+  layer.apply(x, y);
+  if (y[0] != out[0] || y[1] != out[1]) return 1;
+
   const bool right = out[0] == 6.5f && out[1] == 14 && out[2] == -1.5f && out[3] == -3;
   return status == 0 && right && std::strcmp(OpenBNNSGetVersion(), PACKAGE_VERSION) == 0 ? 0 : 1;
 }
