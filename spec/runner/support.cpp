@@ -57,14 +57,21 @@ void probe(const Case& c, Table& table) {
   }
 }
 
-void print_functions() {
-  size_t implemented = 0;
-  const std::vector<FunctionState> states = probe_functions();
-  for (const FunctionState& s : states) implemented += s.implemented;
+void print_missing(const std::vector<FunctionState>& states) {
+  size_t missing = 0;
+  for (const FunctionState& s : states) missing += !s.implemented;
   std::printf(
-      "## Functions\n\n%zu of %zu functions are implemented; the others are exported and fail "
-      "with \"not implemented\".\n\n| Function | Implemented |\n|---|---|\n",
-      implemented, states.size());
+      "## Not implemented\n\n%zu of %zu functions are implemented; the others are exported and "
+      "fail "
+      "with \"not implemented\":\n\n",
+      states.size() - missing, states.size());
+  for (const FunctionState& s : states)
+    if (!s.implemented) std::printf("* `%s`\n", s.name);
+  std::printf("\n");
+}
+
+void print_functions(const std::vector<FunctionState>& states) {
+  std::printf("## Functions\n\n| Function | Implemented |\n|---|---|\n");
   for (const FunctionState& s : states)
     std::printf("| `%s` | %s |\n", s.name, s.implemented ? "yes" : "no");
 }
@@ -86,6 +93,8 @@ int run_support(const Options& options) {
       "# What is supported\n\nWritten by `openbnns_spec support` (OpenBNNS %s): every entry was "
       "created and run.\n\n",
       OpenBNNSGetVersion());
+  const std::vector<FunctionState> functions = probe_functions();
+  print_missing(functions);
   for (const std::string& layer : layers) {
     Table& table = tables[layer];
     std::printf("## %s\n\nLayouts: %s.\n\n| Function | Forward | Backward |\n|---|---|---|\n",
@@ -97,7 +106,7 @@ int run_support(const Options& options) {
     }
     std::printf("\n");
   }
-  print_functions();
+  print_functions(functions);
   return 0;
 }
 
