@@ -122,18 +122,22 @@ const float* ConvolutionOp::ready_bias(Scratch& scratch) {
   return values;
 }
 
-void ConvolutionOp::forward(const Batch& in, const Batch& out, uint64_t random_stream) {
+void ConvolutionOp::forward(const Batch& in, const Batch& out, uint64_t random_stream,
+                            const ChannelEpilogue& channels) {
   const FusedActivation& f = problem_.activation;
   if (f.ignores_input()) return f.forward(context_.threads, with_samples(out), random_stream);
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const Way way = forward_way();
+  const bool on_tiles = !f.is_identity() && !f.is_random();
+  const ChannelTerms terms = {
+      .bias = ready_bias(*scratch), .scale = channels.scale, .shift = channels.shift};
   const ConvolutionPass pass = {.plan = &way.plan,
                                 .direction = way.direction,
                                 .source = RowReader(context_.run, in),
-                                .to = {out, false},
+                                .to = out,
                                 .panels = ready_panels(*scratch, way),
-                                .bias = ready_bias(*scratch),
-                                .activation = f.is_identity() || f.is_random() ? nullptr : &f};
+                                .epilogue = {.row = terms,
+                                             .activation = on_tiles ? &f : nullptr}};
   run_pass(context_, pass, work(*scratch));
   if (f.is_random()) f.forward(context_.threads, with_samples(out), random_stream);
 }
@@ -183,10 +187,9 @@ void ConvolutionOp::backward(const Gradients& p) {
       const ConvolutionPass pass = {.plan = &way.plan,
                                     .direction = way.direction,
                                     .source = RowReader(context_.run, g),
-                                    .to = {p.dx.part(first, range.count), p.dx.accumulate},
+                                    .to = p.dx.part(first, range.count),
                                     .panels = panels,
-                                    .bias = nullptr,
-                                    .activation = nullptr};
+                                    .epilogue = {.accumulate = p.dx.accumulate}};
       run_pass(context_, pass, memory);
     }
     if (want_dw) {

@@ -41,7 +41,9 @@ class ConvolutionOp {
   void own_parameters(const Parameters& parameters);
   void use_parameters(const Parameters& parameters) { client_ = parameters; }
 
-  void forward(const Batch& in, const Batch& out, uint64_t random_stream);
+  // `channels`: what follows the bias, by output channel.
+  void forward(const Batch& in, const Batch& out, uint64_t random_stream,
+               const ChannelEpilogue& channels = {});
 
   struct Gradients {
     Batch in, out;  // input and output of the forward pass, where they are needed

@@ -1,5 +1,5 @@
 // Kernels of the convolution on blocks of padded rows (see plan.h):
-//   products         out(m, i, j) (+)= bias(m) + sum over k of panel(k, m) * x(offset[k] + i, j)
+//   products         out(m, i, j) = epilogue of the sum over k of panel(k, m) * x(offset[k] + i, j)
 //   weight gradient  sums(n, m) += sum over i, j of a(m, i, j) * x(offset[n] + i, j)
 //   outer            the weight gradient with `a` transposed: the lanes of a vector run along m
 // The products kernels sum blocks of at most kDepthBlock terms separately and then add the blocks.
@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#include "ops/epilogue/epilogue.h"
 
 namespace bnns::impl {
 
@@ -30,12 +32,9 @@ struct ConvolutionProducts {
   size_t rows, columns;
   float* out;
   size_t out_plane, out_row, out_step;
-  const float* bias;  // per channel, or NULL
-  bool accumulate;
-  // Packed kernel: NULL, or the address of a zero, which becomes the least output (ReLU). It is
-  // read from memory because a constant would occupy a register in the loop over the terms. Must be
-  // NULL with accumulate.
-  const float* least = nullptr;
+  // Channels are rows: alpha, beta and the terms of columns are not used. `least` is for the packed
+  // kernel, and must be NULL with accumulate.
+  Epilogue epilogue = {};
 };
 
 constexpr size_t kDepthwiseTaps = 3;

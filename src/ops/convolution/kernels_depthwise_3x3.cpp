@@ -1,5 +1,5 @@
 // Products of 3 x 3 taps for one output channel: depthwise layers, gradients of one input channel.
-//   out(i, j) (+)= bias + sum over c, r, s of w(c, r, s) * x(c, i + r, j + s)
+//   out(i, j) = epilogue of the sum over c, r, s of w(c, r, s) * x(c, i + r, j + s)
 // A vector of columns walks down the rows: each source row is loaded once for the three output rows
 // that use it, and the nine weights stay in registers. The source may be the image itself; the zero
 // padding around it is supplied as it is loaded.
@@ -12,6 +12,7 @@
 
 #include "ops/convolution/edges-inl.h"
 #include "ops/convolution/kernels.h"
+#include "ops/epilogue/epilogue-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
@@ -31,8 +32,8 @@ constexpr size_t kChannels = kDepthBlock / (kDepthwiseTaps * kDepthwiseTaps);
 struct Target {
   float* data;
   size_t row;
-  const float* bias;  // or NULL
-  bool add;           // to the values that are there
+  ChannelTerms terms;
+  bool add;  // to the values that are there
 };
 
 // Outputs [row, row + rows) x [column, column + columns).
@@ -50,27 +51,27 @@ HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const 
   V weight[kDepthwiseTaps * kDepthwiseTaps];
   HWY_UNROLL(9)
   for (size_t k = 0; k < kDepthwiseTaps * kDepthwiseTaps; ++k) weight[k] = hn::Set(d, w[k]);
-  const V bias = hn::Set(d, to.bias == nullptr ? 0 : to.bias[0]);
-  const bool has_bias = to.bias != nullptr, accumulate = to.add;
+  const bool accumulate = to.add;
+  const ChannelTerms terms = to.terms;
   const size_t pitch = x.row, out_row = to.row;
   const Window at = window;
   // Partial sums of the next two outputs, and the sum of the output that is complete.
-  V second = hn::Zero(d), third = hn::Zero(d), sum;
+  V second = hn::Zero(d), third = hn::Zero(d), sums[1];
   const auto add = [&](V v0, V v1, V v2) HWY_ATTR {
     const auto taps = [&](size_t r, V v) HWY_ATTR {
       v = hn::MulAdd(weight[r * kDepthwiseTaps], v0, v);
       v = hn::MulAdd(weight[r * kDepthwiseTaps + 1], v1, v);
       return hn::MulAdd(weight[r * kDepthwiseTaps + 2], v2, v);
     };
-    sum = taps(2, third);
+    sums[0] = taps(2, third);
     third = taps(1, second);
     second = taps(0, hn::Zero(d));
   };
   float* out = to.data;
   const auto store = [&]() HWY_ATTR {
-    if (has_bias) sum = hn::Add(sum, bias);
-    if (accumulate) sum = hn::Add(hn::LoadU(d, out), sum);
-    hn::StoreU(sum, d, out);
+    epilogue::ApplyRows<1, 1>(d, terms, 0, sums);
+    if (accumulate) sums[0] = hn::Add(hn::LoadU(d, out), sums[0]);
+    hn::StoreU(sums[0], d, out);
     out += out_row;
   };
   // The walk covers source rows [first, end); [low, high) of them are inside the image.
@@ -112,7 +113,7 @@ void Direct(const ConvolutionDepthwise& x, const ConvolutionProducts& b, const B
     WalkAt(x, x.data, b.panels, column, block,
            {.data = b.out + block.row * b.out_row + column,
             .row = b.out_row,
-            .bias = b.bias,
+            .terms = b.epilogue.row,
             .add = false});
   }
 }
@@ -122,17 +123,12 @@ void Direct(const ConvolutionDepthwise& x, const ConvolutionProducts& b, const B
 void Finish(const ConvolutionProducts& b, const float* sums, size_t n, size_t room, float* out) {
   const D d;
   const size_t lanes = hn::Lanes(d), step = b.out_step;
+  const Epilogue e = b.epilogue;  // stores to the outputs cannot change a local copy
   size_t j = 0;
   for (; j < n && j + lanes <= room; j += lanes) {
-    V v = hn::Load(d, sums + j);
-    if (b.bias != nullptr) v = hn::Add(v, hn::Set(d, b.bias[0]));
-    if (b.accumulate) v = hn::Add(hn::LoadU(d, out + j), v);
-    hn::StoreU(v, d, out + j);
+    epilogue::Put(d, e, 0, 0, hn::Load(d, sums + j), out + j);
   }
-  for (; j < n; ++j) {
-    const float sum = b.bias == nullptr ? sums[j] : sums[j] + b.bias[0];
-    out[j * step] = b.accumulate ? out[j * step] + sum : sum;
-  }
+  for (; j < n; ++j) epilogue::Put(e, 0, 0, sums[j], out + j * step);
 }
 
 // Sums several channels, or outputs that are not contiguous, in a buffer first.
@@ -146,27 +142,27 @@ void Collect(const ConvolutionDepthwise& x, const ConvolutionProducts& all, cons
       for (size_t j = 0; j < block.columns; j += lanes) {
         WalkAt(x, x.data + c * x.plane, b.panels + c * kDepthwiseTaps * kDepthwiseTaps,
                block.column + j, block,
-               {.data = sums + j, .row = row, .bias = nullptr, .add = c > first});
+               {.data = sums + j, .row = row, .terms = {}, .add = c > first});
       }
     }
     float* out = b.out + block.row * b.out_row + block.column * b.out_step;
     // Where rows are contiguous, a store may overrun the row; the next row's store overwrites the
     // excess.
-    const bool runs_on = b.out_row == block.columns && !b.accumulate;
+    const bool runs_on = b.out_row == block.columns && !b.epilogue.accumulate;
     for (size_t i = 0; i < block.rows; ++i) {
       const size_t rows = runs_on ? block.rows - i : 1;
       Finish(b, sums + i * row, block.columns, b.out_step == 1 ? rows * block.columns : 0,
              out + i * b.out_row);
     }
-    b.bias = nullptr;
-    b.accumulate = true;
+    b.epilogue.row = {};
+    b.epilogue.accumulate = true;
   }
 }
 
 void DepthwiseProducts(const ConvolutionDepthwise& x, const ConvolutionProducts& b) {
   const size_t lanes = hn::Lanes(D());
   const bool direct = b.depth == kDepthwiseTaps * kDepthwiseTaps && b.out_step == 1 &&
-                      !b.accumulate && b.columns >= lanes;
+                      !b.epilogue.accumulate && b.columns >= lanes;
   for (size_t column = 0; column < b.columns; column += kColumns) {
     const size_t columns = std::min(kColumns, b.columns - column);
     const size_t pitch = (columns + lanes - 1) / lanes * lanes, rows = kOutputs / pitch;

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "ops/convolution/columns-inl.h"
+#include "ops/epilogue/epilogue-inl.h"
 #include "simd/register_barrier-inl.h"
 #include "ops/convolution/kernels.h"
 
@@ -96,7 +97,7 @@ HWY_INLINE void StoreWhole(float* HWY_RESTRICT to, size_t plane, bool accumulate
 template <size_t kN>
 bool stores_whole(const ConvolutionProducts& b, const TilePosition& position) {
   return b.out_step == 1 && position.end == kN * hn::Lanes(D()) &&
-         (!b.accumulate || position.skip == 0);
+         (!b.epilogue.accumulate || position.skip == 0);
 }
 
 // Stores columns [skip, end) one by one, with any distance between them.
@@ -108,7 +109,7 @@ HWY_NOINLINE void StoreApart(const ConvolutionProducts& b, const TilePosition& p
     for (size_t i = position.skip; i < position.end; ++i) {
       float& value = to[m * b.out_plane + i * b.out_step];
       const float sum = sums[m * columns + i];
-      value = b.accumulate ? value + sum : sum;
+      value = b.epilogue.accumulate ? value + sum : sum;
     }
   }
 }
@@ -128,15 +129,16 @@ HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, c
   const D d;
   const size_t lanes = hn::Lanes(d), plane = b.out_plane, all = b.depth, depth = terms.depth;
   const bool is_first = kPlain || terms.k0 == 0, is_last = kPlain || terms.k0 + depth == all;
-  const bool accumulate = !kPlain && b.accumulate, whole = kPlain || stores_whole<kN>(b, position);
+  const bool accumulate = !kPlain && b.epilogue.accumulate;
+  const bool whole = kPlain || stores_whole<kN>(b, position);
   // Prefetch the outputs: planes lie pages apart, and the stores would wait for their lines. A
   // short product ends before these arrive, so it does not prefetch.
   const bool prefetches = b.out_step == 1 && depth >= kPrefetchDepth && is_last;
   const float* weights = b.panels + channel * all + terms.k0 * kM;
   float* totals = terms.totals + (channel - terms.first) * kN * lanes;
   float* const out = b.out + position.line * b.out_row + position.column * b.out_step;
-  const float* const bias = is_last ? b.bias : nullptr;
-  const float* const least = is_last ? b.least : nullptr;
+  const ChannelTerms added = is_last ? b.epilogue.row : ChannelTerms();
+  const float* const least = is_last ? b.epilogue.least : nullptr;
   const Source columns = source;
   Next next = given;
   for (; channel < end; channel += kM, weights += kM * all, totals += kM * kN * lanes) {
@@ -151,17 +153,8 @@ HWY_NOINLINE void Channels(const ConvolutionProducts& b, const Source& source, c
       for (size_t i = 0; i < kM * kN; ++i)
         sums[i] = hn::Add(hn::Load(d, totals + i * lanes), sums[i]);
     }
-    if (bias != nullptr) {
-      HWY_UNROLL(12)
-      for (size_t i = 0; i < kM * kN; ++i)
-        sums[i] = hn::Add(sums[i], hn::Set(d, bias[channel + i / kN]));
-    }
-    if (least != nullptr) {
-      const V zero = hn::Set(d, *least);
-      HWY_UNROLL(12)
-      for (size_t i = 0; i < kM * kN; ++i)
-        sums[i] = hn::IfThenZeroElse(hn::Lt(sums[i], zero), sums[i]);
-    }
+    epilogue::ApplyRows<kM, kN>(d, added, channel, sums);
+    epilogue::Rectify(d, least, sums);
     if (!is_last) {
       Spill<kM, kN>(sums, totals);
     } else if (HWY_LIKELY(whole)) {
@@ -229,7 +222,7 @@ void TileOf(const ConvolutionProducts& b, const TilePosition& position, float* p
             float* totals) {
   const auto run = [&](auto next) HWY_ATTR {
     if constexpr (kN == kPackedVectors) {
-      if (b.depth <= kDepthBlock && !b.accumulate && stores_whole<kN>(b, position))
+      if (b.depth <= kDepthBlock && !b.epilogue.accumulate && stores_whole<kN>(b, position))
         return TileOf<kN, true>(b, position, next, panel, totals);
     }
     TileOf<kN, false>(b, position, next, panel, totals);

@@ -9,8 +9,9 @@
 
 #include <algorithm>
 
-#include "simd/register_barrier-inl.h"
 #include "ops/convolution/kernels.h"
+#include "ops/epilogue/epilogue-inl.h"
+#include "simd/register_barrier-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
@@ -117,11 +118,11 @@ HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Column
   const D d;
   const size_t lanes = hn::Lanes(d);
   const size_t step = b.out_step, plane = b.out_plane, columns = b.columns;
-  const bool accumulate = b.accumulate, whole = step == 1 && columns >= lanes;
-  const float* bias = b.bias == nullptr ? nullptr : b.bias + channel;
+  const bool accumulate = b.epilogue.accumulate, whole = step == 1 && columns >= lanes;
   // An axis of extent 1 may have any stride, so addresses are multiplied out; a running pointer
   // could leave the tensor.
   float* row = b.out + channel * plane + (c.row + i) * b.out_row + c.column * step;
+  epilogue::ApplyRows<kM, kN>(d, b.epilogue.row, channel, sums);
   HWY_UNROLL(4)
   for (size_t m = 0; m < kM; ++m) {
     HWY_UNROLL(8)
@@ -129,7 +130,6 @@ HWY_INLINE void Store(const ConvolutionProducts& b, size_t channel, const Column
       const bool is_last = n + 1 == kN;
       const ptrdiff_t at = is_last ? c.last : static_cast<ptrdiff_t>(n * lanes);
       V v = sums[m * kN + n];
-      if (bias != nullptr) v = hn::Add(v, hn::Set(d, bias[m]));
       const size_t repeated = is_last ? c.repeated : 0;
       float* to = row + m * plane + at * static_cast<ptrdiff_t>(step);
       if (HWY_LIKELY(whole)) {

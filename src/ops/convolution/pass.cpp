@@ -69,11 +69,11 @@ class Runner {
   }
 
   void run() {
-    if (!pass_.plan->covers() && !pass_.to.accumulate) fill();
+    if (!pass_.plan->covers() && !pass_.epilogue.accumulate) fill();
     const ConvolutionPlan& plan = *pass_.plan;
     if (plan.shares()) run_jobs(plan.common(), 0, plan.jobs());
     for (size_t j = 0; j < plan.jobs() && !plan.shares(); ++j) run_jobs(plan.job(j), j, j + 1);
-    if (pass_.activation != nullptr && !whole_rows_) activate();
+    if (pass_.epilogue.activation != nullptr && !whole_rows_) activate();
   }
 
  private:
@@ -91,7 +91,8 @@ class Runner {
                 ConvolutionProducts& products, float* work) const;
   // Whether the kernel itself applies the activation, a ReLU.
   bool rectifies(const ConvolutionJob& job) const {
-    return pass_.activation != nullptr && pass_.activation->is_rectifier() && whole_rows_ &&
+    const FusedActivation* f = pass_.epilogue.activation;
+    return f != nullptr && f->is_rectifier() && whole_rows_ &&
            job.choice == ConvolutionChoice::kManyOutputs;
   }
   void finish_block(const ConvolutionProducts& block) const;
@@ -106,13 +107,15 @@ class Runner {
   bool whole_rows_;
 };
 
-// Outputs that no kernel tap reaches receive only the bias.
+// Outputs that no kernel tap reaches are sums of nothing.
 void Runner::fill() const {
   const size_t channels = one_.extent[2];
   const double work = 0.2 * static_cast<double>(one_.count) * static_cast<double>(batch_);
   parallel_for(useful_threads(context_.threads, work), batch_ * channels, [&](size_t i, size_t) {
     const size_t n = i / channels, c = i % channels;
-    const float value = pass_.bias == nullptr ? 0 : pass_.bias[c];
+    const ChannelTerms terms = pass_.epilogue.row.from(c);
+    float value = terms.bias == nullptr ? 0 : *terms.bias;
+    if (terms.scale != nullptr) value = value * *terms.scale + *terms.shift;
     for (size_t y = 0; y < one_.extent[1]; ++y) {
       float* row = row_of(pass_.to, n, c, y);
       for (size_t x = 0; x < one_.extent[0]; ++x) row[x * one_.stride[0]] = value;
@@ -123,7 +126,7 @@ void Runner::fill() const {
 // Applies the activation to the whole output where several jobs write values of one row, after the
 // last of them.
 void Runner::activate() const {
-  const FusedActivation& f = *pass_.activation;
+  const FusedActivation& f = *pass_.epilogue.activation;
   const size_t width = one_.extent[0], height = one_.extent[1], channels = one_.extent[2];
   const size_t step = one_.stride[0];
   const double work = f.nanoseconds() * static_cast<double>(one_.count * batch_);
@@ -201,10 +204,11 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
                                   .leads = block.m0 == 0,
                                   .rows = rows,
                                   .columns = job.x.count,
-                                  .bias = pass_.bias == nullptr ? nullptr : pass_.bias + channel,
-                                  .accumulate = pass_.to.accumulate,
-                                  .least = rectifies(job) ? &kZero : nullptr};
-  const bool direct = stores_direct(one_, pass_.activation != nullptr) || !whole_rows_;
+                                  .epilogue = {.row = pass_.epilogue.row.from(channel),
+                                               .accumulate = pass_.epilogue.accumulate,
+                                               .least = rectifies(job) ? &kZero : nullptr}};
+  const bool activation = pass_.epilogue.activation != nullptr;
+  const bool direct = stores_direct(one_, activation) || !whole_rows_;
   if (direct) {
     products.out = row_of(pass_.to, n, channel, y0) + job.x.first * one_.stride[0];
     products.out_plane = one_.stride[2];
@@ -222,8 +226,7 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
     products.rows = 1;
   }
   multiply(job, block, to_fill, products, work);
-  if (pass_.activation != nullptr && whole_rows_ && products.least == nullptr)
-    finish_block(products);
+  if (activation && whole_rows_ && products.epilogue.least == nullptr) finish_block(products);
   if (!direct) {
     products.rows = rows;
     convert_block(products, n, channel, y0);
@@ -237,7 +240,9 @@ void Runner::multiply(const ConvolutionJob& job, const Block& block, const Convo
   const RowReader& source = pass_.source;
   const size_t n = block.n, channel = block.group * sources_, i0 = block.i0;
   const bool many = job.choice == ConvolutionChoice::kManyOutputs;
-  const bool is_depthwise = job.choice == ConvolutionChoice::kDepthwise3x3;
+  // With many source channels the depthwise kernel adds to outputs that would be scaled already.
+  const bool is_depthwise = job.choice == ConvolutionChoice::kDepthwise3x3 &&
+                            (products.epilogue.row.scale == nullptr || job.depth <= kDepthBlock);
   if (is_depthwise && !plan.shares() && is_depthwise_source(kernels, job, source))
     return kernels.depthwise_products(depthwise_of_source(job, source, n, channel, i0), products);
   if (many && !plan.shares() && products.columns >= kernels.tile && is_source_itself(job, source) &&
@@ -257,7 +262,7 @@ void Runner::finish_block(const ConvolutionProducts& block) const {
   const size_t width = one_.extent[0], rows = block.rows * (block.columns / width);
   const size_t step = block.rows > 1 ? block.out_row : width;
   for (size_t m = 0; m < block.channels; ++m)
-    pass_.activation->forward({block.out + m * block.out_plane, step}, rows, width);
+    pass_.epilogue.activation->forward({block.out + m * block.out_plane, step}, rows, width);
 }
 
 void Runner::convert_block(const ConvolutionProducts& block, size_t n, size_t channel,

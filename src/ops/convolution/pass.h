@@ -1,4 +1,4 @@
-// One pass of a plan: every output of a batch of images, out (+)= act(bias + sum of products).
+// One pass of a plan: every output of a batch of images, the epilogue of a sum of products.
 // A grain is a block of output rows of one sample, with some groups or some output channels. It
 // copies the source rows it needs into its thread's buffer of padded rows, runs the products kernel
 // and applies the activation while the outputs are in the cache.
@@ -35,10 +35,11 @@ struct ConvolutionPass {
   const ConvolutionPlan* plan;
   ConvolutionDirection direction;
   RowReader source;
-  Gradient to;  // the output, or a gradient that may be accumulated
+  Batch to;
   const float* panels;
-  const float* bias;                  // per channel of `to`; NULL: none
-  const FusedActivation* activation;  // NULL: none
+  // Terms of rows, one value per channel of `to`; the activation; whether to accumulate, which
+  // excludes an activation, scale and shift.
+  Epilogue epilogue = {};
 };
 
 // Whether kernels store into an image like `one` directly. Otherwise they store into a block in

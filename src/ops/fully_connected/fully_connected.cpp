@@ -135,7 +135,7 @@ GemmOp FullyConnectedOp::forward_product(size_t samples, const FullyConnectedMat
 void FullyConnectedOp::product(const GemmOp& op, size_t samples, const float* x, float* y,
                                size_t y_step, const Ready& ready, uint64_t random_stream,
                                float* memory) {
-  op.run({.a = x, .b = ready.w.data, .c = y, .column_bias = ready.bias}, memory);
+  op.run({.a = x, .b = ready.w.data, .c = y, .column = {.bias = ready.bias}}, memory);
   // Functions that are not of one element need whole rows, or draw numbers in the order of
   // elements.
   const FusedActivation& f = problem_.activation;

@@ -29,8 +29,7 @@ HWY_INLINE void OuterRow(const float* HWY_RESTRICT b, float factor, const GemmTa
                          size_t n0, size_t n1) {
   const D d;
   const V left = hn::Set(d, factor);
-  const bool plain =
-      !c.accumulate && c.alpha == 1 && c.column_bias == nullptr && c.row_bias == nullptr;
+  const bool plain = c.epilogue.stores_sums();
   float* to = c.data + m * c.row;
   size_t n = n0;
   if (plain) {

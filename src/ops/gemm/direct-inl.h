@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "ops/epilogue/epilogue-inl.h"
 #include "ops/gemm/kernels.h"
 #include "ops/gemm/tree-inl.h"
 
@@ -21,26 +22,13 @@ namespace bnns::impl::HWY_NAMESPACE {
 namespace gemm {
 
 HWY_INLINE void PutOne(const GemmTarget& c, size_t m, size_t n, float sum) {
-  float& value = c.data[m * c.row + n];
-  if (c.alpha != 1) sum *= c.alpha;
-  if (c.column_bias != nullptr) sum += c.column_bias[n];
-  if (c.row_bias != nullptr) sum += c.row_bias[m];
-  value = c.accumulate ? c.beta * value + sum : sum;
+  epilogue::Put(c.epilogue, m, n, sum, c.data + m * c.row + n);
 }
 
 // `d` is the tag of the vector: a whole one, or the four sums of a dot tile.
 template <class Tag, class Vector>
 HWY_INLINE void PutVector(Tag d, const GemmTarget& c, size_t m, size_t n, Vector sum) {
-  float* to = c.data + m * c.row + n;
-  if (c.alpha != 1) sum = hn::Mul(hn::Set(d, c.alpha), sum);
-  if (c.column_bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, c.column_bias + n));
-  if (c.row_bias != nullptr) sum = hn::Add(sum, hn::Set(d, c.row_bias[m]));
-  if (c.accumulate) {
-    auto old = hn::LoadU(d, to);
-    if (c.beta != 1) old = hn::Mul(hn::Set(d, c.beta), old);
-    sum = hn::Add(old, sum);
-  }
-  hn::StoreU(sum, d, to);
+  epilogue::Put(d, c.epilogue, m, n, sum, c.data + m * c.row + n);
 }
 
 #if HWY_TARGET != HWY_SCALAR

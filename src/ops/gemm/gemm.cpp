@@ -19,13 +19,10 @@ struct Tile {
 };
 
 // Called once on every part of C when it is complete and still in the cache; from several threads
-// at once, the parts do not overlap. Moments of what was stored (for a normalization that follows)
-// belong here: the rows of a part follow from the problem alone, so that a partial sum per column
-// and part, joined in the order of rows when the product has ended, has the same bits for any
-// number of threads.
-void finish_tile(const GemmEpilogue& epilogue, const GemmTarget& c, const Tile& t) {
-  if (epilogue.activation == nullptr) return;
-  epilogue.activation->forward({c.data + t.m0 * c.row + t.n0, c.row}, t.m1 - t.m0, t.n1 - t.n0);
+// at once, the parts do not overlap.
+void finish_tile(const GemmTarget& c, const Tile& t) {
+  if (c.epilogue.activation == nullptr) return;
+  c.epilogue.activation->forward({c.data + t.m0 * c.row + t.n0, c.row}, t.m1 - t.m0, t.n1 - t.n0);
 }
 
 // Lines of an operand that lie packed: panels [panel0, panel0 + count), their first line moved. Or
@@ -60,7 +57,6 @@ class Run {
         own_(source(problem, data, plan.own_is_a)),
         shared_(source(problem, data, !plan.own_is_a)),
         c_(c),
-        epilogue_(problem.epilogue),
         memory_(scratch) {}
 
   void run() {
@@ -97,7 +93,6 @@ class Run {
   const size_t k_;
   const GemmSource own_, shared_;
   const GemmTarget& c_;
-  const GemmEpilogue& epilogue_;
   float* const memory_;
   size_t k0_ = 0, depth_ = 0;  // of the slab at work
 };
@@ -193,7 +188,7 @@ void Run::run_group(const Lines& a, const Lines& b, const Tile& t, size_t a_pane
       const size_t n = b.first(j);
       job.b = b.columns_at(j, b_k + k);
       job.columns = b.lines(j);
-      if (c_.column_bias != nullptr) job.c.column_bias = c_.column_bias + n;
+      job.c.epilogue.column = c_.epilogue.column.from(n);
       float* sum =
           many_slabs ? slab_sums() + ((b_panel0 + j) * plan_.sum_rows + a_panel0 + t.m0) * sum_size
                      : local_sums + (j - t.n0) * plan_.group_a * sum_size;
@@ -205,7 +200,7 @@ void Run::run_group(const Lines& a, const Lines& b, const Tile& t, size_t a_pane
         const size_t longer = a.panels.longer - std::min(a.panels.longer, a.panel0 + i);
         job.panels = std::min(t.m1 - i, longer > 0 ? longer : t.m1);
         if (job.panels > 1) job.a_next = static_cast<size_t>(a.rows_at(i + 1, a_k + k) - job.a);
-        if (c_.row_bias != nullptr) job.c.row_bias = c_.row_bias + m;
+        job.c.epilogue.row = c_.epilogue.row.from(m);
         job.c.data = c_.data + m * c_.row + n;
         job.sum_in = first ? nullptr : sum;
         job.sum_out = last ? nullptr : sum;
@@ -214,8 +209,7 @@ void Run::run_group(const Lines& a, const Lines& b, const Tile& t, size_t a_pane
     }
   }
   if (k0_ + depth_ < k_) return;
-  finish_tile(epilogue_, c_,
-              {.m0 = a.first(t.m0),
+  finish_tile(c_, {.m0 = a.first(t.m0),
                .m1 = a.first(t.m1 - 1) + a.lines(t.m1 - 1),
                .n0 = b.first(t.n0),
                .n1 = b.first(t.n1 - 1) + b.lines(t.n1 - 1)});
@@ -247,7 +241,7 @@ void run_direct(const GemmKernels& kernels, size_t threads, bool dot, const Gemm
   const size_t tile_n = dot ? kDotN : std::min(kAxpyN, piece);
   const auto run_tile = [&](const Tile& t) {
     kernel(p, c, t.m0, t.m1, t.n0, t.n1);
-    finish_tile(problem.epilogue, c, t);
+    finish_tile(c, t);
   };
   // The smallest products should not pay for the plan.
   if (shape.m <= tile_m && shape.n <= tile_n)
@@ -296,13 +290,10 @@ void GemmOp::run(const GemmData& data, float* scratch) const {
 }
 
 void GemmOp::run(size_t threads, const GemmData& data, float* scratch) const {
-  const GemmTarget c = {.data = data.c,
-                        .row = problem_.c_row,
-                        .accumulate = data.accumulate,
-                        .column_bias = data.column_bias,
-                        .row_bias = data.row_bias,
-                        .alpha = problem_.epilogue.alpha,
-                        .beta = problem_.epilogue.beta};
+  GemmTarget c = {.data = data.c, .row = problem_.c_row, .epilogue = problem_.epilogue};
+  c.epilogue.row = data.row;
+  c.epilogue.column = data.column;
+  c.epilogue.accumulate = data.accumulate;
   if (!plan_) return run_direct(*kernels_, threads, form_ == GemmForm::kDot, problem_, data, c);
   Run(*kernels_, threads, problem_, *plan_, data, c, scratch).run();
 }
@@ -319,8 +310,8 @@ void GemmOp::run_batch(size_t count, const GemmSteps& steps, const GemmData& dat
     return {.a = operand(problem_.a, data.a, i * steps.a),
             .b = operand(problem_.b, data.b, i * steps.b),
             .c = data.c + i * steps.c,
-            .row_bias = moved(data.row_bias, i * steps.row_bias),
-            .column_bias = moved(data.column_bias, i * steps.column_bias),
+            .row = data.row.from(i * steps.row),
+            .column = data.column.from(i * steps.column),
             .accumulate = data.accumulate};
   };
   const size_t grains =

@@ -1,4 +1,4 @@
-// C = act(alpha A B + beta C + bias) in single precision: M rows and N columns of C (columns
+// C = act(alpha A B + beta C + bias), or with a scale and a shift by channel too, in single precision: M rows and N columns of C (columns
 // contiguous), K summed; all four cases of transposed operands, 16-bit and 8-bit operands too.
 //   Depth: K is cut into blocks of kGemmDepth. Inside a block, chains of kGemmChain products are
 //   joined pairwise; blocks are joined with a compensated sum (hi, lo).
@@ -17,22 +17,13 @@
 
 namespace bnns::impl {
 
-class FusedActivation;
-
-// What happens to a tile of C between the sums and memory, in this order:
-//   z = alpha P;  z += beta C if a run accumulates;  z += biases of the run;  C = activation(z).
-// Moments of what is stored will be collected behind that; see finish_tile() in gemm.cpp.
-struct GemmEpilogue {
-  float alpha = 1, beta = 1;
-  // A function of one element, applied while the tile is in the cache; it outlives the op.
-  const FusedActivation* activation = nullptr;
-};
-
 struct GemmProblem {
   GemmShape shape;
   GemmOperand a = {}, b = {};
   size_t c_row = 0;  // distance of rows of C
-  GemmEpilogue epilogue = {};
+  // alpha, beta and the activation, a function of one element that outlives the op. Terms, and
+  // whether to accumulate, come with each run.
+  Epilogue epilogue = {};
 };
 
 // What arrives with a run. The place of an operand that packs itself, or of which only panels are
@@ -41,15 +32,14 @@ struct GemmData {
   const void* a = nullptr;
   const void* b = nullptr;
   float* c = nullptr;
-  const float* row_bias = nullptr;     // one per row, contiguous; nullptr: none
-  const float* column_bias = nullptr;  // one per column, contiguous; nullptr: none
+  ChannelTerms row = {}, column = {};  // one value per row, one per column
   bool accumulate = false;             // false: C is not read, beta not used
 };
 
 // From one product of a batch to the next, in values; 0: all products share it.
 struct GemmSteps {
   size_t a = 0, b = 0, c = 0;
-  size_t row_bias = 0, column_bias = 0;
+  size_t row = 0, column = 0;  // of their terms
 };
 
 class GemmOp {

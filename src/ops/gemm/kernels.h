@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "ops/epilogue/epilogue.h"
+
 namespace bnns::impl {
 
 // Products summed one after the other before sums are joined pairwise. Tiles take 32, which costs
@@ -17,19 +19,16 @@ constexpr size_t kGemmDepth = 1024;
 // Panels of B that are packed together, so that whole pieces of its rows are read.
 constexpr size_t kGemmPackPanels = 4;
 
-// What happens to a product before it is stored: C = alpha P + beta C + bias.
+// C, and what happens to a product before it is stored there.
 struct GemmTarget {
   float* data;
-  size_t row;                          // distance of rows
-  bool accumulate = false;             // false: C is not read, beta not used
-  const float* column_bias = nullptr;  // one per column, contiguous
-  const float* row_bias = nullptr;     // one per row, contiguous
-  float alpha = 1, beta = 1;
+  size_t row;  // distance of rows
+  Epilogue epilogue = {};
 };
 
 // Panels of rows of A times a panel of B: tiles of C below each other. Sums of earlier blocks come
 // from `sum_in`, those of this one and the earlier go to `sum_out` (mr * nr values hi, as many lo
-// for each tile); without sum_out the result goes to C from `c` on, whose biases are moved to the
+// for each tile); without sum_out the result goes to C from `c` on, whose terms are moved to the
 // first tile. Operands may lie in their matrices: whole vectors then are read as far as `columns`
 // go.
 struct GemmTileJob {

@@ -1,5 +1,5 @@
 // Rows of A times a panel of B in registers: kM rows x kN vectors of C.
-//   P[m][n] = sum over k of A(m, k) b[k * b_step + n],  C = alpha P + beta C + bias
+//   P[m][n] = sum over k of A(m, k) b[k * b_step + n], then the epilogue
 // Chains of kGemmChain products are joined pairwise, blocks of depth with a compensated sum.
 
 #if defined(OPENBNNS_OPS_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/epilogue/epilogue-inl.h"
 #include "ops/gemm/kernels.h"
 #include "ops/gemm/tree-inl.h"
 #include "simd/register_barrier-inl.h"
@@ -155,24 +156,13 @@ HWY_NOINLINE void Join(size_t rows, const float* sum_in, float* sum_out,
 HWY_NOINLINE void PutValues(const GemmTarget& c, size_t rows, size_t columns,
                             const float* HWY_RESTRICT values) {
   const D d;
-  const V alpha = hn::Set(d, c.alpha), beta = hn::Set(d, c.beta);
+  const Epilogue e = c.epilogue;  // stores to C cannot change a local copy
   for (size_t x = 0; x < rows; ++x, values += kColumns) {
     float* HWY_RESTRICT to = c.data + x * c.row;
-    const float row_bias = c.row_bias == nullptr ? 0 : c.row_bias[x];
     size_t n = 0;
-    for (; n + hn::Lanes(d) <= columns; n += hn::Lanes(d)) {
-      V value = hn::Mul(alpha, hn::Load(d, values + n));
-      if (c.column_bias != nullptr) value = hn::Add(value, hn::LoadU(d, c.column_bias + n));
-      if (c.row_bias != nullptr) value = hn::Add(value, hn::Set(d, row_bias));
-      if (c.accumulate) value = hn::Add(hn::Mul(beta, hn::LoadU(d, to + n)), value);
-      hn::StoreU(value, d, to + n);
-    }
-    for (; n < columns; ++n) {
-      float value = c.alpha * values[n];
-      if (c.column_bias != nullptr) value += c.column_bias[n];
-      if (c.row_bias != nullptr) value += row_bias;
-      to[n] = c.accumulate ? c.beta * to[n] + value : value;
-    }
+    for (; n + hn::Lanes(d) <= columns; n += hn::Lanes(d))
+      epilogue::Put(d, e, x, n, hn::Load(d, values + n), to + n);
+    for (; n < columns; ++n) epilogue::Put(e, x, n, values[n], to + n);
   }
 }
 
@@ -196,8 +186,7 @@ class Tiles {
       : job_(job),
         c_(job.c),
         joined_(job.sum_in != nullptr || job.sum_out != nullptr),
-        direct_(!joined_ && job.columns == kN * hn::Lanes(D()) && job.c.alpha == 1 &&
-                !job.c.accumulate && job.c.column_bias == nullptr && job.c.row_bias == nullptr) {}
+        direct_(!joined_ && job.columns == kN * hn::Lanes(D()) && job.c.epilogue.stores_sums()) {}
 
   // Prefetches the lines of C that the tile will write: stores that miss the cache would delay the
   // stores of the next tile, too.
@@ -231,7 +220,7 @@ class Tiles {
     }
     if (job_.sum_out != nullptr) return;
     GemmTarget c = c_;
-    if (c.row_bias != nullptr) c.row_bias += tile_ * kM;
+    c.epilogue.row = c.epilogue.row.from(tile_ * kM);
     PutValues(c, kM, job_.columns, values);
   }
 

@@ -137,16 +137,16 @@ TEST(GemmBatch, EpilogueOfSingleProducts) {
     column_bias.fill_integers(5);
     const Stack old = out;
     GemmSteps steps = o.steps(out);
-    steps.row_bias = row_bias.row;
-    steps.column_bias = column_bias.row;
+    steps.row = row_bias.row;
+    steps.column = column_bias.row;
     run_batch(2, c.count, steps, c.shape, plain(o.a.all, o.ta), plain(o.b.all, o.tb),
               {.data = out.all.values.data(),
                .row = out.all.row,
-               .accumulate = true,
-               .column_bias = column_bias.values.data(),
-               .row_bias = row_bias.values.data(),
-               .alpha = 0.5f,
-               .beta = 2},
+               .epilogue = {.row = {.bias = row_bias.values.data()},
+                            .column = {.bias = column_bias.values.data()},
+                            .alpha = 0.5f,
+                            .beta = 2,
+                            .accumulate = true}},
               &triple);
     for (size_t i = 0; i < c.count; ++i) {
       std::vector<double> expected = o.right_product(i);

@@ -63,16 +63,18 @@ inline GemmProblem problem_of(const GemmShape& shape, const Side& a, const Side&
           .a = a.how,
           .b = b.how,
           .c_row = c.row,
-          .epilogue = {.alpha = c.alpha, .beta = c.beta, .activation = activation}};
+          .epilogue = {.alpha = c.epilogue.alpha,
+                       .beta = c.epilogue.beta,
+                       .activation = activation}};
 }
 
 inline GemmData data_of(const Side& a, const Side& b, const GemmTarget& c) {
   return {.a = a.data,
           .b = b.data,
           .c = c.data,
-          .row_bias = c.row_bias,
-          .column_bias = c.column_bias,
-          .accumulate = c.accumulate};
+          .row = c.epilogue.row,
+          .column = c.epilogue.column,
+          .accumulate = c.epilogue.accumulate};
 }
 
 // Working memory comes as it is: numbers left in it must not matter. None is asked for: none.
