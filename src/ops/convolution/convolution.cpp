@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "ops/epilogue/moments.h"
 
 namespace bnns::impl {
 namespace {
@@ -69,6 +70,12 @@ T* ConvolutionOp::buffer(Array<T>& array, size_t size) {
   return array.data();
 }
 
+Moments* ConvolutionOp::moment_buffer(Scratch& scratch, size_t batch) {
+  constexpr const char* kWhat = "the moments of a convolution";
+  const size_t parts = checked_mul(batch, moment_parts(forward_way().plan), kWhat);
+  return buffer(scratch.moments, checked_mul(parts, problem_.out.extent[2], kWhat));
+}
+
 Batch ConvolutionOp::gradient_buffer(Scratch& scratch) {
   const size_t size = checked_mul(samples_, gradient_.count, "the working memory of a convolution");
   return make_batch(gradient_, buffer(scratch.gradient, size), samples_, gradient_.count);
@@ -129,6 +136,7 @@ void ConvolutionOp::forward(const Batch& in, const Batch& out, uint64_t random_s
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const Way way = forward_way();
   const bool on_tiles = !f.is_identity() && !f.is_random();
+  Moments* parts = channels.moments == nullptr ? nullptr : moment_buffer(*scratch, out.size);
   const ChannelTerms terms = {
       .bias = ready_bias(*scratch), .scale = channels.scale, .shift = channels.shift};
   const ConvolutionPass pass = {.plan = &way.plan,
@@ -136,9 +144,13 @@ void ConvolutionOp::forward(const Batch& in, const Batch& out, uint64_t random_s
                                 .source = RowReader(context_.run, in),
                                 .to = out,
                                 .panels = ready_panels(*scratch, way),
-                                .epilogue = {.row = terms,
-                                             .activation = on_tiles ? &f : nullptr}};
+                                .epilogue = {.row = terms, .activation = on_tiles ? &f : nullptr},
+                                .moments = parts};
   run_pass(context_, pass, work(*scratch));
+  if (parts != nullptr) {
+    join_parts(context_.threads, parts, out.size * moment_parts(way.plan), out.sample->extent[2],
+               channels.moments);
+  }
   if (f.is_random()) f.forward(context_.threads, with_samples(out), random_stream);
 }
 
@@ -202,11 +214,12 @@ void ConvolutionOp::backward(const Gradients& p) {
   }
 }
 
-void ConvolutionOp::reserve(size_t callers) {
+void ConvolutionOp::reserve(size_t callers, size_t batch_of_moments) {
   const ConvolutionGeometry& g = problem_.geometry;
   scratch_.reserve(callers, [&](Scratch& s) {
     work(s);
     buffer(s.panels, g.weights());
+    if (batch_of_moments > 0) moment_buffer(s, batch_of_moments);
     // Gradients exist for Float32 only.
     if (problem_.in.is_float() && problem_.out.is_float()) {
       buffer(s.weight_sums, weight_gradient_.sums());

@@ -54,7 +54,8 @@ class ConvolutionOp {
   };
   void backward(const Gradients& gradients);
 
-  void reserve(size_t callers);
+  // Also for calls that want moments, of batches of at most this size.
+  void reserve(size_t callers, size_t batch_of_moments = 0);
 
   bool uses_client_weights() const { return !own_weights_; }
   const FusedActivation& activation() const { return problem_.activation; }
@@ -67,6 +68,7 @@ class ConvolutionOp {
     Array<float> weights, panels, bias, work;
     Array<float> gradient, weight_sums;  // g of some samples; the sums of dw
     Array<double> bias_sums;
+    Array<Moments> moments;  // of the parts of a batch
   };
   // A plan with its direction.
   struct Way {
@@ -81,6 +83,7 @@ class ConvolutionOp {
   size_t plan_scratch() const;
   template <class T>
   T* buffer(Array<T>& array, size_t size);
+  Moments* moment_buffer(Scratch& scratch, size_t batch);
   Batch gradient_buffer(Scratch& scratch);
   void make_gradient(const SampleRange& range, const Gradients& p, const Batch& g) const;
   ConvolutionWork work(Scratch& scratch);

@@ -51,8 +51,8 @@ HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const 
   V weight[kDepthwiseTaps * kDepthwiseTaps];
   HWY_UNROLL(9)
   for (size_t k = 0; k < kDepthwiseTaps * kDepthwiseTaps; ++k) weight[k] = hn::Set(d, w[k]);
-  const bool accumulate = to.add;
   const ChannelTerms terms = to.terms;
+  const bool has_terms = terms.any(), accumulate = to.add;
   const size_t pitch = x.row, out_row = to.row;
   const Window at = window;
   // Partial sums of the next two outputs, and the sum of the output that is complete.
@@ -69,7 +69,7 @@ HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const 
   };
   float* out = to.data;
   const auto store = [&]() HWY_ATTR {
-    epilogue::ApplyRows<1, 1>(d, terms, 0, sums);
+    if (has_terms) epilogue::ApplyRows<1, 1>(d, terms, 0, sums);
     if (accumulate) sums[0] = hn::Add(hn::LoadU(d, out), sums[0]);
     hn::StoreU(sums[0], d, out);
     out += out_row;

@@ -74,11 +74,13 @@ class Runner {
     if (plan.shares()) run_jobs(plan.common(), 0, plan.jobs());
     for (size_t j = 0; j < plan.jobs() && !plan.shares(); ++j) run_jobs(plan.job(j), j, j + 1);
     if (pass_.epilogue.activation != nullptr && !whole_rows_) activate();
+    if (pass_.moments != nullptr && !whole_rows_) collect_planes();
   }
 
  private:
   void fill() const;
   void activate() const;
+  void collect_planes() const;
   void run_jobs(const ConvolutionJob& common, size_t first_job, size_t end_job);
   // Output rows from i0 on of one sample and group, output channels [m0, m0 + channels) of the
   // group.
@@ -96,6 +98,13 @@ class Runner {
            job.choice == ConvolutionChoice::kManyOutputs;
   }
   void finish_block(const ConvolutionProducts& block) const;
+  // A grid of outputs; `work` is free for copies.
+  struct Grid {
+    const float* data;
+    size_t rows, columns, row, step;
+  };
+  Moments moments_of(const Grid& grid, float* work) const;
+  void collect_block(const ConvolutionProducts& block, Moments* to, float* work) const;
   void convert_block(const ConvolutionProducts& block, size_t n, size_t channel, size_t y0) const;
 
   const ConvolutionContext& context_;
@@ -227,6 +236,10 @@ void Runner::run_block(const ConvolutionJob& job, const Block& block, const Conv
   }
   multiply(job, block, to_fill, products, work);
   if (activation && whole_rows_ && products.epilogue.least == nullptr) finish_block(products);
+  if (pass_.moments != nullptr && whole_rows_) {
+    const size_t part = n * job.blocks() + i0 / job.rows;
+    collect_block(products, pass_.moments + part * one_.extent[2] + channel, work);
+  }
   if (!direct) {
     products.rows = rows;
     convert_block(products, n, channel, y0);
@@ -265,6 +278,53 @@ void Runner::finish_block(const ConvolutionProducts& block) const {
     pass_.epilogue.activation->forward({block.out + m * block.out_plane, step}, rows, width);
 }
 
+// Values that are not contiguous are copied, a row of the image at a time.
+Moments Runner::moments_of(const Grid& grid, float* work) const {
+  const auto moments = context_.statistics->moments;
+  if (grid.step == 1 && grid.row == grid.columns)
+    return moments(grid.data, grid.rows * grid.columns, 0);
+  const size_t width = one_.extent[0];
+  Moments all;
+  for (size_t i = 0; i < grid.rows; ++i) {
+    const float* row = grid.data + i * grid.row;
+    if (grid.step == 1) {
+      all.join(moments(row, grid.columns, 0));
+      continue;
+    }
+    for (size_t x = 0; x < grid.columns; x += width, row += width * grid.step) {
+      for (size_t j = 0; j < width; ++j) work[j] = row[j * grid.step];
+      all.join(moments(work, width, 0));
+    }
+  }
+  return all;
+}
+
+void Runner::collect_block(const ConvolutionProducts& block, Moments* to, float* work) const {
+  for (size_t m = 0; m < block.channels; ++m) {
+    to[m] = moments_of({.data = block.out + m * block.out_plane,
+                        .rows = block.rows,
+                        .columns = block.columns,
+                        .row = block.out_row,
+                        .step = block.out_step},
+                       work);
+  }
+}
+
+// Where several jobs write values of one row, planes are complete only after the last of them.
+void Runner::collect_planes() const {
+  const size_t channels = one_.extent[2];
+  const double work = 0.4 * static_cast<double>(one_.count) * static_cast<double>(batch_);
+  parallel_for(
+      useful_threads(context_.threads, work), batch_ * channels, [&](size_t i, size_t worker) {
+        pass_.moments[i] = moments_of({.data = row_of(pass_.to, i / channels, i % channels, 0),
+                                       .rows = one_.extent[1],
+                                       .columns = one_.extent[0],
+                                       .row = one_.stride[1],
+                                       .step = one_.stride[0]},
+                                      work_.of(worker));
+      });
+}
+
 void Runner::convert_block(const ConvolutionProducts& block, size_t n, size_t channel,
                            size_t y0) const {
   const size_t width = one_.extent[0];
@@ -277,6 +337,10 @@ void Runner::convert_block(const ConvolutionProducts& block, size_t n, size_t ch
 }
 
 }  // namespace
+
+size_t moment_parts(const ConvolutionPlan& plan) {
+  return writes_whole_rows(plan) ? plan.job(0).blocks() : 1;
+}
 
 bool stores_direct(const View& one, bool activation) {
   return one.is_float() && (one.stride[0] == 1 || !activation);

@@ -9,6 +9,7 @@
 #include "ops/convolution/kernels.h"
 #include "ops/convolution/rows.h"
 #include "ops/convolution/plan.h"
+#include "ops/normalization/kernels.h"
 
 namespace bnns::impl {
 
@@ -21,6 +22,7 @@ struct ConvolutionContext {
   size_t threads;
   ConvolutionKernels kernels = convolution_kernels();
   ElementRun run;
+  const NormalizationKernels* statistics = normalization_kernels();
 };
 
 // The working memory: `per_thread` floats for each thread.
@@ -40,7 +42,13 @@ struct ConvolutionPass {
   // Terms of rows, one value per channel of `to`; the activation; whether to accumulate, which
   // excludes an activation, scale and shift.
   Epilogue epilogue = {};
+  // Moments of what is stored, by part of a sample and channel: moment_parts() times the channels
+  // of `to` for each sample. NULL: not wanted.
+  Moments* moments = nullptr;
 };
+
+// Parts of a sample whose moments are taken separately.
+size_t moment_parts(const ConvolutionPlan& plan);
 
 // Whether kernels store into an image like `one` directly. Otherwise they store into a block in
 // working memory, with room for all channels of a group, which is then converted row by row.

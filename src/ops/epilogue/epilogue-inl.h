@@ -47,9 +47,7 @@ HWY_INLINE void ApplyRows(D d, const ChannelTerms& terms, size_t row, V (&z)[kM 
 template <size_t kM, size_t kN, class D, class V>
 HWY_INLINE void ApplyColumns(D d, const ChannelTerms& terms, size_t column, V (&z)[kM * kN]) {
   const auto of = [&](const float* term) HWY_ATTR {
-    return [=](size_t i) HWY_ATTR {
-      return hn::LoadU(d, term + column + i % kN * hn::Lanes(d));
-    };
+    return [=](size_t i) HWY_ATTR { return hn::LoadU(d, term + column + i % kN * hn::Lanes(d)); };
   };
   ApplyTerms<kM, kN>(d, terms, of(terms.bias), of(terms.scale), of(terms.shift), z);
 }

@@ -10,6 +10,7 @@
 namespace bnns::impl {
 
 class FusedActivation;
+struct Moments;
 
 // One value per channel each, contiguous; NULL: none. scale and shift come together.
 struct ChannelTerms {
@@ -27,9 +28,12 @@ struct ChannelTerms {
 };
 
 // What a call adds to the bias and the activation of a layer, one value per output channel:
-//   out = act(scale (sum + bias) + shift).
+//   out = act(scale (sum + bias) + shift), and the moments of out.
 struct ChannelEpilogue {
   const float *scale = nullptr, *shift = nullptr;  // both or neither
+  // Number, mean and squared deviations of all values of the batch that are stored, before they are
+  // rounded to another type; written. NULL: not wanted. Not for random activations.
+  Moments* moments = nullptr;
 };
 
 // The channels of a convolution are the rows of a tile, those of a fully connected layer its

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/parallel.h"
+#include "ops/epilogue/moments.h"
 #include "ops/fully_connected/rows.h"
 
 namespace bnns::impl {
@@ -133,27 +134,33 @@ GemmOp FullyConnectedOp::forward_product(size_t samples, const FullyConnectedMat
 
 // Rows of y from rows of x, bias and activation included.
 void FullyConnectedOp::product(const GemmOp& op, size_t samples, const float* x, float* y,
-                               size_t y_step, const Ready& ready, uint64_t random_stream,
-                               float* memory) {
-  op.run({.a = x, .b = ready.w.data, .c = y, .column = {.bias = ready.bias}}, memory);
+                               size_t y_step, const Ready& ready, const ChannelEpilogue& channels,
+                               uint64_t random_stream, float* memory) {
+  const ChannelTerms terms = {.bias = ready.bias, .scale = channels.scale, .shift = channels.shift};
+  op.run({.a = x, .b = ready.w.data, .c = y, .column = terms}, memory);
   // Functions that are not of one element need whole rows, or draw numbers in the order of
   // elements.
   const FusedActivation& f = problem_.activation;
   if (!f.is_element())
     f.forward(threads_, with_samples(packed(problem_.out), y, samples, y_step), random_stream);
+  if (channels.moments == nullptr) return;
+  join_column_moments(*statistics_, threads_, y, samples, y_step, problem_.out_size,
+                      channels.moments);
 }
 
-void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t random_stream) {
+void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t random_stream,
+                               const ChannelEpilogue& channels) {
   const size_t batch = in.size;
   const size_t x_step = in_direct_ ? in.step : problem_.in_size;
   const size_t y_step = out_direct_ ? out.step : problem_.out_size;
   const size_t chunk = in_direct_ && out_direct_ ? batch : std::min(batch, kChunk);
   const GemmOp op = forward_product(chunk, ready_matrix(), x_step, y_step);
+  if (channels.moments != nullptr) std::fill_n(channels.moments, problem_.out_size, Moments());
   const size_t rest = batch % chunk;
   if (ready_known_ && rest == 0 && chunk == batch && in_direct_ && out_direct_ &&
       op.scratch() == 0) {  // no working memory at all, as always for one sample
-    return product(op, batch, in.at<float>(0), out.at<float>(0), y_step, ready_, random_stream,
-                   nullptr);
+    return product(op, batch, in.at<float>(0), out.at<float>(0), y_step, ready_, channels,
+                   random_stream, nullptr);
   }
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const std::optional<GemmOp> last =
@@ -169,8 +176,8 @@ void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t rando
       read_values(*run_.convert, whole(in.part(first, n)), 0, n * problem_.in_size, x_buffer);
     }
     product(n == chunk ? op : *last, n, in_direct_ ? in.at<float>(first) : x_buffer,
-            out_direct_ ? out.at<float>(first) : y_buffer, y_step, ready, random_stream + first,
-            memory);
+            out_direct_ ? out.at<float>(first) : y_buffer, y_step, ready, channels,
+            random_stream + first, memory);
     if (!out_direct_) {
       write_values(*run_.convert, whole(out.part(first, n)), 0, n * problem_.out_size, y_buffer);
     }

@@ -13,6 +13,7 @@
 #include "ops/convert/convert.h"
 #include "ops/fully_connected/small.h"
 #include "ops/gemm/gemm.h"
+#include "ops/normalization/kernels.h"
 
 namespace bnns::impl {
 
@@ -49,7 +50,9 @@ class FullyConnectedOp {
   void use_weights(const Weights& weights);
 
   // Samples as FullyConnectedProblem describes them.
-  void forward(const Batch& in, const Batch& out, uint64_t random_stream);
+  // `channels`: what follows the bias, by output.
+  void forward(const Batch& in, const Batch& out, uint64_t random_stream,
+               const ChannelEpilogue& channels = {});
   // One sample of a small layer. False, and nothing done, for all others.
   bool forward_small(const Batch& in, const Batch& out) const {
     if (in.size != 1 || !small_) return false;
@@ -102,7 +105,8 @@ class FullyConnectedOp {
                          size_t x_step = 0) const;
 
   void product(const GemmOp& op, size_t samples, const float* x, float* y, size_t y_step,
-               const Ready& ready, uint64_t random_stream, float* memory);
+               const Ready& ready, const ChannelEpilogue& channels, uint64_t random_stream,
+               float* memory);
   void gradient_rows(const Gradients& p, size_t first, size_t samples, float* g);
   void input_gradient(const Gradients& p, size_t first, size_t samples, const float* g,
                       size_t g_step, const FullyConnectedMatrix& w, float* buffer, float* memory);
@@ -117,6 +121,7 @@ class FullyConnectedOp {
   size_t threads_;
   FullyConnectedProblem problem_;
   const GemmKernels* gemm_ = gemm_kernels();
+  const NormalizationKernels* statistics_ = normalization_kernels();
   ElementRun run_;
   bool in_direct_, out_direct_;  // contiguous Float32 samples
   Array<float> own_matrix_, own_bias_;

@@ -1,6 +1,5 @@
 // Batch normalization of small planes. The batch is a matrix with a row per sample, and statistics
-// run down its columns, a block of neighbouring columns at a time. Each part of the batch takes
-// deviations from the mean of its first kFlush rows.
+// run down its columns, a block of neighbouring columns at a time.
 #include "ops/normalization/passes.h"
 
 namespace bnns::impl::normalization {
@@ -34,40 +33,21 @@ void for_samples(const Pass& p, bool contiguous, const Body& body) {
   });
 }
 
-void column_moments(const ForwardPass& p, size_t part, size_t first, size_t n) {
-  const size_t count = p.problem.count(), rows = plan_parts(p.batch).rows;
-  const size_t begin = part * rows, end = std::min(p.batch, begin + rows);
-  alignas(64) float from[kColumnBlock] = {}, sum[kColumnBlock] = {}, squares[kColumnBlock] = {};
-  double sums[kColumnBlock] = {}, all_squares[kColumnBlock] = {};
-  // Calls body(x, samples, elements, offset) for the samples in [s, s + kFlush).
-  const auto visit = [&](size_t s, const auto& body) {
-    const size_t stop = std::min(end, s + kFlush), most = p.x.contiguous ? kFlush : 1;
-    for (; s < stop; s += most) {
-      over(p.convert, p.x, s * count + first, n,
+void part_moments(const ForwardPass& p, size_t part, size_t first, size_t n) {
+  const size_t count = p.problem.count(), rows = plan_parts(p.batch).rows, begin = part * rows;
+  const auto visit = [&](size_t s, size_t end, const auto& body) {
+    const size_t most = p.x.contiguous ? kFlush : 1;
+    for (; s < end; s += most) {
+      over(p.convert, p.x, (begin + s) * count + first, n,
            [&](std::array<float*, 1> x, size_t m, size_t offset) {
-             body(x[0], std::min(most, stop - s), m, offset);
+             body(x[0], std::min(most, end - s), count, m, offset);
            });
     }
   };
-  const size_t head = std::min(end - begin, kFlush);
-  visit(begin, [&](const float* x, size_t samples, size_t m, size_t at) {
-    p.kernels.add(x, samples, count, from + at, m);
-  });
-  const float share = 1 / static_cast<float>(head);
-  for (size_t j = 0; j < n; ++j) from[j] *= share;
-  for (size_t s = begin; s < end; s += kFlush) {
-    visit(s, [&](const float* x, size_t samples, size_t m, size_t at) {
-      p.kernels.deviations(x, samples, count, from + at, sum + at, squares + at, m);
-    });
-    p.kernels.flush(sum, sums, n);
-    p.kernels.flush(squares, all_squares, n);
-  }
-  const double size = static_cast<double>(end - begin), each = 1 / size;
-  for (size_t j = 0; j < n; ++j) {
-    const double rest = sums[j] * each, deviations = all_squares[j] - rest * rest * size;
-    p.moments[part * count + first + j] = {
-        .count = size, .mean = double{from[j]} + rest, .squares = deviations < 0 ? 0 : deviations};
-  }
+  column_moments(p.kernels, std::min(rows, p.batch - begin), n, visit,
+                 [&](size_t column, const Moments& moments) {
+                   p.moments[part * count + first + column] = moments;
+                 });
 }
 
 // All columns of a part have the same count, so they are joined without divisions.
@@ -144,7 +124,7 @@ void forward_by_column(const ForwardPass& p) {
   const size_t count = p.problem.count();
   if (!p.known) {
     for_column_blocks(
-        p, [&](size_t part, size_t first, size_t n) { column_moments(p, part, first, n); });
+        p, [&](size_t part, size_t first, size_t n) { part_moments(p, part, first, n); });
     for_channels(p.problem, [&](size_t channel, size_t, size_t) { join_channel(p, channel); });
     // A loop of its own, so that square roots and divisions of several channels overlap.
     for_channels(p.problem, [&](size_t channel, size_t, size_t) {

@@ -12,6 +12,8 @@ namespace bnns::impl {
 struct Moments {
   double count = 0, mean = 0, squares = 0;
 
+  bool operator==(const Moments&) const = default;
+
   void join(const Moments& other) {
     if (other.count == 0) return;
     if (count == 0) {

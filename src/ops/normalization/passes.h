@@ -12,6 +12,7 @@
 #include "core/checked.h"
 #include "core/parallel.h"
 #include "ops/convert/blocks.h"
+#include "ops/normalization/column_moments.h"
 #include "ops/normalization/normalization.h"
 
 namespace bnns::impl::normalization {
@@ -23,14 +24,10 @@ constexpr size_t kSmallPlane = 80, kSmallPlaneOfSample = 32;
 // Gradients of gamma and beta are summed sample by sample, in the cache, where a sample is at most
 // this large, else column by column.
 constexpr size_t kSmallSample = 4096;
-// Number of samples whose float sums are added up before they go into double sums.
-constexpr size_t kFlush = 32;
 // Smallest number of elements in a grain.
 constexpr size_t kGrain = 8192;
 constexpr double kNanoseconds = 0.4;  // estimated time per element and pass
-// Sums over columns: columns of a block; samples of a part of the batch at least, and number of
-// parts at most.
-constexpr size_t kColumnBlock = 256;
+// Sums over columns: samples of a part of the batch at least, and number of parts at most.
 constexpr size_t kMinPart = 256, kMaxParts = 16;
 
 inline bool by_column(const NormalizationProblem& p) {
