@@ -123,12 +123,18 @@ void Direct(const ConvolutionDepthwise& x, const ConvolutionProducts& b, const B
 void Finish(const ConvolutionProducts& b, const float* sums, size_t n, size_t room, float* out) {
   const D d;
   const size_t lanes = hn::Lanes(d), step = b.out_step;
-  const Epilogue e = b.epilogue;  // stores to the outputs cannot change a local copy
+  const ChannelTerms terms = b.epilogue.row;
+  const bool accumulate = b.epilogue.accumulate;
+  const auto put = [&](auto tag, auto sum, float* to) HWY_ATTR {
+    decltype(sum) z[1] = {sum};
+    epilogue::ApplyRows<1, 1>(tag, terms, 0, z);
+    if (accumulate) z[0] = hn::Add(hn::LoadU(tag, to), z[0]);
+    hn::StoreU(z[0], tag, to);
+  };
   size_t j = 0;
-  for (; j < n && j + lanes <= room; j += lanes) {
-    epilogue::Put(d, e, 0, 0, hn::Load(d, sums + j), out + j);
-  }
-  for (; j < n; ++j) epilogue::Put(e, 0, 0, sums[j], out + j * step);
+  for (; j < n && j + lanes <= room; j += lanes) put(d, hn::Load(d, sums + j), out + j);
+  const epilogue::One one;
+  for (; j < n; ++j) put(one, hn::Set(one, sums[j]), out + j * step);
 }
 
 // Sums several channels, or outputs that are not contiguous, in a buffer first.
