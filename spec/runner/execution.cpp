@@ -1,6 +1,10 @@
 // Fills dense tensors with random numbers and calls the library on them.
 #include "runner/execution.h"
 
+#include <cmath>
+#include <iterator>
+#include <limits>
+
 namespace spec {
 
 Execution::Execution(const Case& c, const TypeSet& types, size_t threads)
@@ -27,6 +31,25 @@ Execution::Execution(const Case& c, const TypeSet& types, size_t threads)
 
 Execution::~Execution() {
   BNNSFilterDestroy(call_.filter);
+}
+
+void Execution::sprinkle_special(uint64_t one_of) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const double payload = std::nan("0x1400000000000");
+  const double special[] = {nan, -nan, payload, -payload, inf, -inf};
+  Random random(case_.name() + " special");
+  const auto sprinkle = [&](Placement& p) {
+    if (p.type().info().kind != Kind::kFloat) return;
+    std::vector<double> numbers;
+    p.read(numbers);
+    for (double& v : numbers)
+      if (random.next() % one_of == 0) v = special[random.next() % std::size(special)];
+    p.write(numbers);
+  };
+  for (size_t i = 0; i < value_.size(); ++i) {
+    if (case_.operands[i].role != Role::kOut) sprinkle(value_[i]);
+    sprinkle(delta_[i]);
+  }
 }
 
 bool Execution::create() {
@@ -56,6 +79,11 @@ double Execution::bytes() const {
     sum += (call_.value[i].given ? size : 0) + (call_.delta[i].given ? size : 0);
   }
   return sum;
+}
+
+void Execution::read_bytes(std::vector<std::vector<std::byte>>& to) const {
+  for (const std::vector<Placement>* list : {&value_, &delta_})
+    for (const Placement& p : *list) p.read_bytes(to.emplace_back());
 }
 
 }  // namespace spec

@@ -37,10 +37,10 @@ void watch_for_crashes() {
 
 int usage() {
   std::fprintf(stderr,
-               "usage: openbnns_spec test|grad|bench|support|list [options]\n"
+               "usage: openbnns_spec test|threads|grad|bench|support|list [options]\n"
                "  --case NAME      only what begins with NAME (as failures print it)\n"
                "  --filter TEXT    only cases whose layer/function/shape contains TEXT\n"
-               "  --part I/N       test: the I-th of N parts, which together are all cases\n"
+               "  --part I/N       test, threads: the I-th of N parts, which are all cases\n"
                "  --quick          a fixed sample of the cases\n"
                "  --digest         test: also print a checksum of all results by layer and target\n"
                "  --json           bench: JSON instead of a table\n");
@@ -52,11 +52,8 @@ struct Mode {
   int (*run)(const Options&);
 };
 
-constexpr Mode kModes[] = {{"test", run_test},
-                           {"grad", run_grad},
-                           {"bench", run_bench},
-                           {"support", run_support},
-                           {"list", run_list}};
+constexpr Mode kModes[] = {{"test", run_test},   {"threads", run_threads}, {"grad", run_grad},
+                           {"bench", run_bench}, {"support", run_support}, {"list", run_list}};
 
 }  // namespace
 

@@ -64,6 +64,7 @@ class Report {
 };
 
 int run_test(const Options& options);
+int run_threads(const Options& options);
 int run_grad(const Options& options);
 int run_bench(const Options& options);
 int run_support(const Options& options);

@@ -47,11 +47,14 @@ void ThreadPool::start(size_t threads) noexcept {
   }
 }
 
+void ThreadPool::run_serially(size_t grains, Body body, void* context) {
+  for (size_t grain = 0; grain < grains; ++grain) body(context, grain, 0);
+}
+
 void ThreadPool::run(size_t threads, size_t grains, Body body, void* context) {
   if (threads <= 1 || grains <= 1 || inside_job ||
       busy_.exchange(true, std::memory_order_acquire)) {
-    for (size_t grain = 0; grain < grains; ++grain) body(context, grain, 0);
-    return;
+    return run_serially(grains, body, context);
   }
   start(threads);
   body_ = body;

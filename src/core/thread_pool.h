@@ -24,6 +24,8 @@ class ThreadPool {
 
   static ThreadPool& instance();
 
+  // Runs all grains on the calling thread, as worker 0. Out of line: see parallel_for.
+  static void run_serially(size_t grains, Body body, void* context);
   void run(size_t threads, size_t grains, Body body, void* context);
 
   // Starts workers for jobs of `threads` threads; fewer if the system refuses.

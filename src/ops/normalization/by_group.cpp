@@ -47,8 +47,8 @@ Moments piece_moments(const ForwardPass& p, const GroupPlan& plan, size_t group,
 }
 
 void finish_group(const ForwardPass& p, size_t group, const Moments& moments) {
-  p.mean[group] = moments.mean;
-  p.variance[group] = moments.squares / moments.count;
+  p.mean[group] = same_nan(moments.mean);
+  p.variance[group] = same_nan(moments.squares / moments.count);
   p.inverse[group] = inverse_deviation(p.variance[group], p.problem.epsilon);
 }
 
@@ -122,15 +122,16 @@ void finish_sums(const BackwardPass& p, const GroupPlan& plan, size_t group) {
     h += gamma * sums[0];
     hk += gamma * sums[1];
   }
-  p.mean_h[group] = h / static_cast<double>(plan.group_size());
-  p.mean_hk[group] = hk / static_cast<double>(plan.group_size());
+  p.mean_h[group] = same_nan(h / static_cast<double>(plan.group_size()));
+  p.mean_hk[group] = same_nan(hk / static_cast<double>(plan.group_size()));
 }
 
 void map_piece(const BackwardPass& p, const GroupPlan& plan, size_t group, size_t piece) {
   const double r = p.inverse[group];
   const float factor = p.gamma[channel_of(p, plan, group, piece)];
-  const auto scale = static_cast<float>(r), k_factor = static_cast<float>(-r * p.mean_hk[group]);
-  const auto shift = static_cast<float>(-r * p.mean_h[group]);
+  const auto scale = static_cast<float>(r);
+  const float k_factor = same_nan(static_cast<float>(-r * p.mean_hk[group]));
+  const float shift = same_nan(static_cast<float>(-r * p.mean_h[group]));
   const bool g_is_stored = stores_relu_g(p);
   const ptrdiff_t next = p.dy_y_dx.contiguous && !g_is_stored ? plan.next(group, piece) : 0;
   const auto kernel = p.kernels.map[kNone][p.rectifies() && !g_is_stored][p.accumulate];

@@ -5,8 +5,16 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace bnns::impl {
+
+// The same NaN for every NaN. Code that is compiled once for a whole group and once for its pieces
+// may leave different ones (see core/parallel.h); what both compute of a group passes through this.
+template <class T>
+T same_nan(T v) {
+  return v != v ? std::numeric_limits<T>::quiet_NaN() : v;
+}
 
 // Number, mean and sum of squared deviations of some values.
 struct Moments {
@@ -38,7 +46,7 @@ struct GroupCoefficients {
   GroupCoefficients(double exact_mean, double exact_inverse)
       : mean(static_cast<float>(exact_mean)),
         inverse(static_cast<float>(exact_inverse)),
-        low(static_cast<float>((exact_mean - double{mean}) * exact_inverse)) {}
+        low(same_nan(static_cast<float>((exact_mean - double{mean}) * exact_inverse))) {}
 };
 
 enum Spread {
