@@ -16,13 +16,16 @@ OPENBNNS_API const char* OpenBNNSGetVersion(void);
    next failure on this thread; "" if there was none. The text belongs to the thread; never NULL. */
 OPENBNNS_API const char* OpenBNNSGetLastError(void);
 
+/* In order of severity: info, warning, error. The numbers are not in that order, because those of
+   the other two were given out before there were warnings. */
 #if defined(__cplusplus)
 enum OpenBNNSLogLevel : uint32_t {
 #else
 enum {
 #endif
-  OpenBNNSLogLevelInfo = 0, /* a plan that was chosen; a valid combination that is not supported */
-  OpenBNNSLogLevelError = 1 /* a refused call: the text OpenBNNSGetLastError() returns */
+  OpenBNNSLogLevelInfo = 0,  /* a plan that was chosen; a valid combination that is not supported */
+  OpenBNNSLogLevelError = 1, /* a refused call: the text OpenBNNSGetLastError() returns */
+  OpenBNNSLogLevelWarning = 2 /* a call that succeeds but probably not as it was meant */
 };
 #if !defined(__cplusplus)
 typedef uint32_t OpenBNNSLogLevel;
@@ -32,8 +35,8 @@ typedef uint32_t OpenBNNSLogLevel;
 typedef void (*OpenBNNSLogCallback)(OpenBNNSLogLevel level, const char* message, void* user);
 
 /* Replaces the log callback; NULL switches logging off. Without a call to this function nothing is
-   logged, unless the environment variable OPENBNNS_LOG is set to "error" or "info": then messages
-   of that level and above go to stderr. */
+   logged, unless the environment variable OPENBNNS_LOG is set to "error", "warning" or "info" in
+   any letter case: then messages of that level and above go to stderr. */
 OPENBNNS_API void OpenBNNSSetLogCallback(OpenBNNSLogCallback callback, void* user);
 
 /* Threads of filters created later with n_threads == 0; 0 restores the default, which is

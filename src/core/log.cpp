@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <iterator>
 #include <mutex>
 
 #include "core/platform.h"
@@ -11,9 +11,34 @@
 namespace bnns::impl {
 namespace {
 
+struct LevelInfo {
+  OpenBNNSLogLevel level;
+  const char* name;
+};
+
+// The levels by severity, the least severe first.
+constexpr LevelInfo kLevels[] = {{OpenBNNSLogLevelInfo, "info"},
+                                 {OpenBNNSLogLevelWarning, "warning"},
+                                 {OpenBNNSLogLevelError, "error"}};
+
+// The index in kLevels.
+constexpr uint32_t severity(OpenBNNSLogLevel level) {
+  uint32_t i = 0;
+  while (kLevels[i].level != level) ++i;
+  return i;
+}
+
 void write_to_stderr(OpenBNNSLogLevel level, const char* text, void*) {
-  std::fprintf(stderr, "openbnns %s: %s\n", level == OpenBNNSLogLevelError ? "error" : "info",
-               text);
+  std::fprintf(stderr, "openbnns %s: %s\n", kLevels[severity(level)].name, text);
+}
+
+// Compares without regard to the case of ASCII letters; `lower` has lower-case letters only.
+bool is_word(const char* text, const char* lower) {
+  for (; *text != '\0' && *lower != '\0'; ++text, ++lower) {
+    const char c = *text >= 'A' && *text <= 'Z' ? static_cast<char>(*text - 'A' + 'a') : *text;
+    if (c != *lower) return false;
+  }
+  return *text == *lower;
 }
 
 struct Sink {
@@ -22,7 +47,7 @@ struct Sink {
 };
 
 // The threshold above all levels, when nobody listens: a failure then takes no lock.
-constexpr uint32_t kSilent = 2;
+constexpr uint32_t kSilent = std::size(kLevels);
 
 class Log {
  public:
@@ -33,7 +58,7 @@ class Log {
   }
 
   bool wants(OpenBNNSLogLevel level) const {
-    return level >= threshold_.load(std::memory_order_relaxed);
+    return severity(level) >= threshold_.load(std::memory_order_relaxed);
   }
 
   void hold_during_fork() noexcept { platform::hold_during_fork(mutex_); }
@@ -52,7 +77,7 @@ class Log {
  private:
   std::mutex mutex_;
   Sink sink_;
-  std::atomic<uint32_t> threshold_{kSilent};
+  std::atomic<uint32_t> threshold_{kSilent};  // the least severity that is wanted
 };
 
 // Constant-initialised and trivially destroyed: usable before main and during exit.
@@ -61,13 +86,16 @@ constinit Log the_log;
 [[maybe_unused]] const bool environment_read = [] {
   the_log.hold_during_fork();
   const char* wish = std::getenv("OPENBNNS_LOG");
-  if (wish == nullptr) return false;
-  if (std::strcmp(wish, "error") == 0) {
-    the_log.set({.callback = write_to_stderr}, OpenBNNSLogLevelError);
-  } else if (std::strcmp(wish, "info") == 0) {
-    the_log.set({.callback = write_to_stderr}, OpenBNNSLogLevelInfo);
+  if (wish == nullptr || *wish == '\0') return false;
+  for (const LevelInfo& info : kLevels) {
+    if (!is_word(wish, info.name)) continue;
+    the_log.set({.callback = write_to_stderr}, severity(info.level));
+    return true;
   }
-  return true;
+  const Text text("OPENBNNS_LOG is \"", wish,
+                  "\"; it must be error, warning or info; it is ignored");
+  write_to_stderr(OpenBNNSLogLevelWarning, text.c_str(), nullptr);
+  return false;
 }();
 
 thread_local char last_error_text[Text::kCapacity + 128] = "";
@@ -75,8 +103,7 @@ thread_local char last_error_text[Text::kCapacity + 128] = "";
 }  // namespace
 
 void set_log_callback(OpenBNNSLogCallback callback, void* user) {
-  the_log.set({.callback = callback, .user = user},
-              callback == nullptr ? kSilent : uint32_t{OpenBNNSLogLevelInfo});
+  the_log.set({.callback = callback, .user = user}, callback == nullptr ? kSilent : 0);
 }
 
 bool log_wants(OpenBNNSLogLevel level) {

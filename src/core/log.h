@@ -1,5 +1,5 @@
 // The log callback and the per-thread last error. Nothing is printed unless the client asks: with a
-// callback, or with OPENBNNS_LOG=error|info in the environment.
+// callback, or with OPENBNNS_LOG=error|warning|info in the environment.
 #pragma once
 
 #include "core/error.h"

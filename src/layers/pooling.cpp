@@ -4,6 +4,7 @@
 #include "layers/pooling.h"
 
 #include "core/call.h"
+#include "core/log.h"
 #include "layers/pooling_read.h"
 #include "ops/random/random.h"
 
@@ -31,11 +32,7 @@ class PoolingFilter final : public Filter, public PoolingCalls {
   void apply_pooling(const PoolingForwardArgs& args) override;
   void apply_pooling_backward(const PoolingBackwardArgs& args) override;
   void reserve(size_t batch, size_t callers) override;
-  Text plan() const override {
-    return Text(parameters_.name, ", ", describe(parameters_.in), " to ", describe(parameters_.out),
-                " ", parameters_.in.type->name, ", ", parameters_.activation->name,
-                ", forward for ", op_.forward_choice(), ", backward for ", op_.backward_choice());
-  }
+  Text plan() const override;
 
  private:
   bool is(PoolingKind kind) const { return parameters_.problem.kind == kind; }
@@ -65,6 +62,16 @@ PoolingFilter::PoolingFilter(const FilterOptions& options, const PoolingParamete
   } else {
     op_.own_bias(parameters.bias.view);
   }
+}
+
+Text PoolingFilter::plan() const {
+  const PoolingAxis &x = parameters_.problem.x, &y = parameters_.problem.y;
+  Text text(parameters_.name, ", ", describe(parameters_.in), " to ", describe(parameters_.out),
+            " ", parameters_.in.type->name, ", kernel ", x.taps, "x", y.taps, ", stride ", x.stride,
+            "x", y.stride);
+  text.add(Text(", ", parameters_.activation->name, ", forward for ", op_.forward_choice(),
+                ", backward for ", op_.backward_choice()));
+  return text;
 }
 
 // ---- Indices ----
@@ -166,11 +173,25 @@ void PoolingFilter::reserve(size_t batch, size_t callers) {
   op_.reserve(batch, callers);
 }
 
+// Fewer windows than fit are legal, but often a mistake in the size of o_desc.
+void log_uncovered_cells(const PoolingParameters& p) {
+  const size_t width = p.problem.x.windows, height = p.problem.y.windows;
+  if (width >= p.fitting[0] && height >= p.fitting[1]) return;
+  if (!log_wants(OpenBNNSLogLevelInfo)) return;
+  const bool un_max = p.problem.un_max();
+  const Text text("BNNSFilterCreateLayerPooling: ", un_max ? "i_desc" : "o_desc", " has ", width,
+                  "x", height, " windows, ", p.fitting[0], "x", p.fitting[1], " fit ",
+                  un_max ? "o_desc" : "i_desc",
+                  "; the cells behind the last window are not covered");
+  log_message(OpenBNNSLogLevelInfo, text.c_str());
+}
+
 }  // namespace
 
 BNNSFilter make_pooling_filter(const BNNSLayerParametersPooling* parameters,
                                const BNNSFilterParameters* filter_parameters) {
   const PoolingParameters read = read_pooling(parameters);
+  log_uncovered_cells(read);
   return make_filter<PoolingFilter>(FilterOptions(filter_parameters), read);
 }
 

@@ -85,6 +85,13 @@ PoolingAxis read_axis(const AxisFields& f, bool un_max) {
   return axis;
 }
 
+// The number of windows that lie inside the padded image; 1 if none does, as one may overhang.
+size_t fitting_windows(const AxisFields& f, const PoolingAxis& axis) {
+  const size_t padded = axis.cells + f.before + f.after;
+  const size_t span = (axis.taps - 1) * axis.dilation + 1;  // below 2^62
+  return span > padded ? 1 : (padded - span) / axis.stride + 1;
+}
+
 void read_axes(const BNNSLayerParametersPooling& p, PoolingParameters& result) {
   const bool un_max = result.problem.un_max(), symmetric = p.x_padding > 0 || p.y_padding > 0;
   const Descriptor& cells = un_max ? result.out : result.in;
@@ -117,6 +124,8 @@ void read_axes(const BNNSLayerParametersPooling& p, PoolingParameters& result) {
                         .pad_after = symmetric ? "y_padding" : "pad[3]"};
   result.problem.x = read_axis(x, un_max);
   result.problem.y = read_axis(y, un_max);
+  result.fitting[0] = fitting_windows(x, result.problem.x);
+  result.fitting[1] = fitting_windows(y, result.problem.y);
 }
 
 }  // namespace
@@ -132,7 +141,8 @@ PoolingParameters read_pooling(const BNNSLayerParametersPooling* p) {
                               .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
                               .bias = {},
                               .has_bias = p->bias.data != nullptr,
-                              .problem = {}};
+                              .problem = {},
+                              .fitting = {}};
   const Descriptor &in = result.in, &out = result.out;
   if (result.has_bias) result.bias = read_descriptor(p->bias, "bias", Use::kInput);
   check_image(in, "i_desc");

@@ -14,6 +14,7 @@ struct PoolingParameters {
   Descriptor in, out, bias;
   bool has_bias;
   PoolingProblem problem;
+  size_t fitting[2];  // windows in width and height that lie inside the padded image
 };
 
 PoolingParameters read_pooling(const BNNSLayerParametersPooling* p);

@@ -183,7 +183,7 @@ TEST_F(LogCallback, MayCallTheLibrary) {
 }
 
 TEST(LogEnvironment, NothingIsPrintedUnasked) {
-  for (const char* variable : {"OPENBNNS_LOG=", "OPENBNNS_LOG=loud", "OPENBNNS_UNUSED=error"}) {
+  for (const char* variable : {"OPENBNNS_LOG=", "OPENBNNS_UNUSED=error"}) {
     const test::Output child = test::run_self({"--child"}, {variable});
     EXPECT_EQ(child.code, 0);
     EXPECT_EQ(child.out, "") << variable;
@@ -191,21 +191,37 @@ TEST(LogEnvironment, NothingIsPrintedUnasked) {
   }
 }
 
-TEST(LogEnvironment, ErrorShowsErrors) {
-  const test::Output child = test::run_self({"--child"}, {"OPENBNNS_LOG=error"});
-  EXPECT_EQ(child.code, 0);
-  EXPECT_EQ(child.out, "");
-  EXPECT_EQ(child.err, std::string("openbnns error: ") + kNullReason +
-                           "\nopenbnns error: " + kSizeReason + "\n");
+TEST(LogEnvironment, UnknownValuesAreReportedOnce) {
+  for (const std::string value : {"loud", "errors", "err", "warn", "2", " info", "INFOS"}) {
+    const test::Output child = test::run_self({"--child"}, {"OPENBNNS_LOG=" + value});
+    EXPECT_EQ(child.code, 0);
+    EXPECT_EQ(child.out, "");
+    EXPECT_EQ(child.err, "openbnns warning: OPENBNNS_LOG is \"" + value +
+                             "\"; it must be error, warning or info; it is ignored\n");
+  }
+}
+
+// No call of the child is worth a warning, so both levels show its errors.
+TEST(LogEnvironment, ErrorAndWarningShowErrors) {
+  for (const char* value : {"error", "Error", "ERROR", "warning", "WarNing"}) {
+    const test::Output child = test::run_self({"--child"}, {std::string("OPENBNNS_LOG=") + value});
+    EXPECT_EQ(child.code, 0);
+    EXPECT_EQ(child.out, "");
+    EXPECT_EQ(child.err, std::string("openbnns error: ") + kNullReason +
+                             "\nopenbnns error: " + kSizeReason + "\n")
+        << value;
+  }
 }
 
 TEST(LogEnvironment, InfoShowsAll) {
-  const test::Output child = test::run_self({"--child"}, {"OPENBNNS_LOG=info"});
-  EXPECT_EQ(child.out, "");
-  EXPECT_NE(child.err.find(kNullReason), std::string::npos) << child.err;
-  EXPECT_NE(child.err.find("openbnns info: BNNSFilterCreateLayerFullyConnected: "),
-            std::string::npos)
-      << child.err;
+  for (const char* value : {"info", "Info", "INFO"}) {
+    const test::Output child = test::run_self({"--child"}, {std::string("OPENBNNS_LOG=") + value});
+    EXPECT_EQ(child.out, "");
+    EXPECT_NE(child.err.find(kNullReason), std::string::npos) << child.err;
+    EXPECT_NE(child.err.find("openbnns info: BNNSFilterCreateLayerFullyConnected: "),
+              std::string::npos)
+        << child.err;
+  }
 }
 
 TEST(LogEnvironment, ACallbackReplacesStderr) {

@@ -397,37 +397,5 @@ TEST(Pooling, BitsDoNotDependOnThreads) {
   }
 }
 
-// The message about a new filter names the kernels that were chosen.
-std::string choice_of(BNNSPoolingFunction function, const Geometry& g) {
-  std::string text;
-  const auto keep = [](OpenBNNSLogLevel, const char* message, void* user) {
-    *static_cast<std::string*>(user) = message;
-  };
-  OpenBNNSSetLogCallback(keep, &text);
-  make(function, g);
-  OpenBNNSSetLogCallback(nullptr, nullptr);
-  const size_t begin = text.find("forward for ");
-  return begin == text.npos ? text : text.substr(begin, text.find(", target") - begin);
-}
-
-TEST(PoolingChoice, FirstThatAcceptsTheProblem) {
-  EXPECT_EQ(choice_of(BNNSPoolingFunctionMax, {56, 56, 28, 28, 2, 2}),
-            "forward for 2x2 windows at stride 2, backward for 2x2 maximum at stride 2");
-  EXPECT_EQ(choice_of(BNNSPoolingFunctionAverageCountIncludePadding, {7, 7, 1, 1, 7, 1}),
-            "forward for global average of small planes, backward for global average of small "
-            "planes");
-  for (const BNNSPoolingFunction function :
-       {BNNSPoolingFunctionMax, BNNSPoolingFunctionAverageCountIncludePadding,
-        BNNSPoolingFunctionL2Norm, BNNSPoolingFunctionUnMax}) {
-    EXPECT_EQ(choice_of(function, {56, 56, 52, 52, 5, 1}),
-              "forward for any window, backward for any window");
-  }
-  // Planes too large for a plain sum, and windows that hang over the edge.
-  EXPECT_EQ(choice_of(BNNSPoolingFunctionAverageCountIncludePadding, {56, 56, 1, 1, 56, 1}),
-            "forward for any window, backward for any window");
-  EXPECT_EQ(choice_of(BNNSPoolingFunctionMax, {55, 55, 28, 28, 2, 2}),
-            "forward for any window, backward for any window");
-}
-
 }  // namespace
 }  // namespace bnns::test
