@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "support/ulp.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/unit/layers/math_test.cpp"
 #include <hwy/foreach_target.h>
@@ -85,8 +87,7 @@ namespace {
 
 HWY_EXPORT(math_table);
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+using test::kInf, test::kNan, test::pattern_stride, test::Special, test::ulp_error, test::Worst;
 
 double reference_sigmoid(double x) {
   return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
@@ -99,10 +100,6 @@ double reference_softplus(double x) {
 double reference_normal_cdf(double x) {
   return 0.5 * std::erfc(-x * std::sqrt(0.5));
 }
-
-struct Special {
-  double in, out;  // compared as floats, sign of zero included
-};
 
 // Bounds in ulp, with fused multiply-add and without.
 struct Bound {
@@ -242,23 +239,6 @@ const std::vector<Function>& functions() {
 
 constexpr size_t kBlock = 4096;
 
-// |y - exact| in units of the float spacing at `exact`; values beyond the largest float count as
-// the infinity they round to.
-double ulp_error(float y, double exact) {
-  if (std::isnan(exact) || std::isnan(y)) return std::isnan(exact) && std::isnan(y) ? 0 : kInf;
-  if (std::isinf(exact)) return y == exact ? 0 : kInf;
-  constexpr double kLimit = 0x1p128;
-  const double value = std::isinf(y) ? std::copysign(kLimit, y) : y;
-  if (std::isinf(y) && std::abs(exact) >= kLimit) return (y > 0) == (exact > 0) ? 0 : kInf;
-  const double magnitude = std::max(std::abs(exact), 0x1p-126);
-  return std::abs(value - exact) / std::ldexp(1.0, std::min(std::ilogb(magnitude), 127) - 23);
-}
-
-struct Worst {
-  double error = 0;
-  float at = 0;
-};
-
 struct Target {
   std::string name;
   MathTable table;
@@ -278,12 +258,6 @@ const std::vector<Target>& targets() {
   return all;
 }
 
-uint64_t stride() {
-  const char* text = std::getenv("OPENBNNS_MATH_STRIDE");
-  const uint64_t value = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
-  return value > 0 ? value : 1021;
-}
-
 class MathTest : public testing::TestWithParam<Function> {};
 
 TEST_P(MathTest, ErrorOverAllBitPatterns) {
@@ -292,7 +266,7 @@ TEST_P(MathTest, ErrorOverAllBitPatterns) {
   std::vector<float> in(kBlock), out(kBlock);
   std::vector<double> exact(kBlock);
   for (uint64_t bits = 0; bits <= UINT32_MAX;) {
-    for (size_t i = 0; i < kBlock; ++i, bits += stride()) {
+    for (size_t i = 0; i < kBlock; ++i, bits += pattern_stride()) {
       in[i] = std::bit_cast<float>(static_cast<uint32_t>(std::min<uint64_t>(bits, UINT32_MAX)));
       exact[i] = function.reference(in[i]);
     }
