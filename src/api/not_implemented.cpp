@@ -41,25 +41,6 @@ extern "C" int BNNSFusedFilterApplyBackwardMultiInputBatch(BNNSFilter, size_t, s
   return boundary::not_implemented("BNNSFusedFilterApplyBackwardMultiInputBatch", -1);
 }
 
-// ---- Arithmetic ----
-
-extern "C" BNNSFilter BNNSFilterCreateLayerArithmetic(const BNNSLayerParametersArithmetic*,
-                                                      const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerArithmetic", nullptr);
-}
-
-extern "C" int BNNSArithmeticFilterApplyBatch(BNNSFilter, size_t, size_t, const void**,
-                                              const size_t*, void*, size_t) {
-  return boundary::not_implemented("BNNSArithmeticFilterApplyBatch", -1);
-}
-
-extern "C" int BNNSArithmeticFilterApplyBackwardBatch(BNNSFilter, size_t, size_t, const void**,
-                                                      const size_t*, BNNSNDArrayDescriptor**,
-                                                      const size_t*, const void*, size_t,
-                                                      BNNSNDArrayDescriptor*, size_t) {
-  return boundary::not_implemented("BNNSArithmeticFilterApplyBackwardBatch", -1);
-}
-
 // ---- Matrix multiply, tensor contraction ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(

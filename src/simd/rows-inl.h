@@ -69,6 +69,34 @@ HWY_INLINE void MapRow(const float* x, const float* y, float* z, size_t n, const
   std::memcpy(z + i, x_tail, (n - i) * sizeof(float));
 }
 
+// z[i] = f(a[i], b[i], c[i]).
+template <class F>
+HWY_INLINE void MapRow(const float* a, const float* b, const float* c, float* z, size_t n,
+                       const F& f) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto z0 = f(hn::LoadU(d, a + i), hn::LoadU(d, b + i), hn::LoadU(d, c + i));
+    const auto z1 =
+        f(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes), hn::LoadU(d, c + i + lanes));
+    hn::StoreU(z0, d, z + i);
+    hn::StoreU(z1, d, z + i + lanes);
+  }
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(f(hn::LoadU(d, a + i), hn::LoadU(d, b + i), hn::LoadU(d, c + i)), d, z + i);
+  if (i == n) return;
+  HWY_ALIGN float a_tail[hn::MaxLanes(d)] = {};
+  HWY_ALIGN float b_tail[hn::MaxLanes(d)] = {};
+  HWY_ALIGN float c_tail[hn::MaxLanes(d)] = {};
+  std::memcpy(a_tail, a + i, (n - i) * sizeof(float));
+  std::memcpy(b_tail, b + i, (n - i) * sizeof(float));
+  std::memcpy(c_tail, c + i, (n - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, a_tail), hn::Load(d, b_tail), hn::Load(d, c_tail)), d, a_tail);
+  std::memcpy(z + i, a_tail, (n - i) * sizeof(float));
+}
+
 }  // namespace bnns::impl::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
