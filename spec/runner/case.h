@@ -54,6 +54,9 @@ struct TypeSet {
   std::vector<ElementType> types;  // one per operand
   Need forward = Need::kRequired;
   Need backward = Need::kRequired;
+  bool float_deltas = false;  // deltas are Float32 whatever the types
+
+  ElementType delta_type(size_t i) const { return float_deltas ? ElementType{} : types[i]; }
 };
 
 // One operand as it is handed to the library.

@@ -14,10 +14,11 @@ Execution::Execution(const Case& c, const TypeSet& types, size_t threads)
   Random random(c.name());
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const Operand& o = c.operands[i];
-    const TypeInfo& row = types.types[i].info();
     const size_t samples = o.samples(c.batch);
     for (Placement* p : {&value_[i], &delta_[i]}) {
-      p->place(o.shape, types.types[i], samples, {.edge = Edge::kStart});
+      const ElementType type = p == &value_[i] ? types.types[i] : types.delta_type(i);
+      const TypeInfo& row = type.info();
+      p->place(o.shape, type, samples, {.edge = Edge::kStart});
       std::vector<double> numbers(p->elements());
       for (double& v : numbers)
         v = row.kind == Kind::kFloat ? stored_nearest(o.fill.draw(random), row)

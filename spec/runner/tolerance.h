@@ -4,7 +4,7 @@
 // there is no bound per case.
 //
 //   arithmetic     2 roundings per operation: one of its own, one for an equivalent rearrangement
-//   functions      2 ULP (exp, expm1, log, log1p, tanh, erf)
+//   functions      2 ULP (exp, log, tanh, erf, sin, pow and their relatives)
 //   sums           min(n, 2 sqrt(n)) roundings of the sum of absolute terms, for n terms in any
 //                  order (0 for one term), one more for products
 //   bound 0        the result must be the exact value rounded once to the stored type
@@ -62,6 +62,9 @@ struct Bounded {
 
   friend Bounded abs(Bounded a) { return {std::abs(a.value), a.error}; }
   friend Bounded floor(Bounded a) { return {std::floor(a.value), a.error}; }
+  friend Bounded ceil(Bounded a) { return {std::ceil(a.value), a.error}; }
+  friend Bounded trunc(Bounded a) { return {std::trunc(a.value), a.error}; }
+  friend Bounded rint(Bounded a) { return {std::rint(a.value), a.error}; }
   friend Bounded copysign(Bounded a, Bounded s) {
     return {std::copysign(a.value, s.value), a.error};
   }
@@ -83,6 +86,44 @@ struct Bounded {
   }
   friend Bounded erf(Bounded a) {
     return function(std::erf(a.value), 1.1283791670955126 * std::exp(-a.value * a.value), a);
+  }
+  friend Bounded exp2(Bounded a) {
+    return function(std::exp2(a.value), 0.6931471805599453 * std::exp2(a.value), a);
+  }
+  friend Bounded log2(Bounded a) {
+    return function(std::log2(a.value), 1.4426950408889634 / a.value, a);
+  }
+  friend Bounded sin(Bounded a) { return function(std::sin(a.value), std::cos(a.value), a); }
+  friend Bounded cos(Bounded a) { return function(std::cos(a.value), std::sin(a.value), a); }
+  friend Bounded tan(Bounded a) {
+    const double t = std::tan(a.value);
+    return function(t, 1 + t * t, a);
+  }
+  friend Bounded asin(Bounded a) {
+    return function(std::asin(a.value), 1 / std::sqrt(1 - a.value * a.value), a);
+  }
+  friend Bounded acos(Bounded a) {
+    return function(std::acos(a.value), 1 / std::sqrt(1 - a.value * a.value), a);
+  }
+  friend Bounded atan(Bounded a) {
+    return function(std::atan(a.value), 1 / (1 + a.value * a.value), a);
+  }
+  friend Bounded sinh(Bounded a) { return function(std::sinh(a.value), std::cosh(a.value), a); }
+  friend Bounded cosh(Bounded a) { return function(std::cosh(a.value), std::sinh(a.value), a); }
+  friend Bounded asinh(Bounded a) {
+    return function(std::asinh(a.value), 1 / std::sqrt(a.value * a.value + 1), a);
+  }
+  friend Bounded acosh(Bounded a) {
+    return function(std::acosh(a.value), 1 / std::sqrt(a.value * a.value - 1), a);
+  }
+  friend Bounded atanh(Bounded a) {
+    return function(std::atanh(a.value), 1 / (1 - a.value * a.value), a);
+  }
+  friend Bounded pow(Bounded a, Bounded b) {
+    const double v = std::pow(a.value, b.value);
+    const double by_a = a.error == 0 ? 0 : std::abs(b.value * std::pow(a.value, b.value - 1));
+    const double by_b = b.error == 0 ? 0 : std::abs(v * std::log(a.value));
+    return {v, by_a * a.error + by_b * b.error + rounding_error(v, kFunction)};
   }
 
  private:

@@ -49,9 +49,9 @@ Trial::Stored Trial::draw_operand(const Operand& operand, const ElementType& typ
   return stored;
 }
 
-void Trial::load(size_t operand, const Stored& stored, std::vector<Array<double>>& to) {
-  for (size_t i = 0; i < stored.size(); ++i)
-    to[operand].data()[i] = types_.types[operand].to_real(stored[i]);
+void Trial::load(size_t operand, const ElementType& type, const Stored& stored,
+                 std::vector<Array<double>>& to) {
+  for (size_t i = 0; i < stored.size(); ++i) to[operand].data()[i] = type.to_real(stored[i]);
 }
 
 void Trial::draw() {
@@ -66,13 +66,14 @@ void Trial::draw() {
     const ElementType& type = types_.types[i];
     if (is_input(i)) {
       stored_[i] = draw_operand(o, type, samples(i), random);
-      load(i, stored_[i], drawn_.value);
+      load(i, type, stored_[i], drawn_.value);
     }
     if (case_.backward.empty() || !o.has_delta) continue;
     const Operand plain{.name = o.name, .role = Role::kOut, .shape = o.shape};
-    stored_delta_[i] = draw_operand(plain, type, samples(i), random);
-    old_delta_[i] = draw_operand(plain, type, samples(i), random);
-    load(i, stored_delta_[i], drawn_.delta);
+    const ElementType delta = types_.delta_type(i);
+    stored_delta_[i] = draw_operand(plain, delta, samples(i), random);
+    old_delta_[i] = draw_operand(plain, delta, samples(i), random);
+    load(i, delta, stored_delta_[i], drawn_.delta);
   }
 }
 
@@ -133,7 +134,7 @@ void Trial::place() {
     memory = variation_.memory;
     memory.padding = 3 + 2 * i;
     if (!case_.backward.empty() && o.has_delta)
-      delta_[i].place(o.shape, types_.types[i], samples(i), memory);
+      delta_[i].place(o.shape, types_.delta_type(i), samples(i), memory);
   }
 }
 
@@ -147,7 +148,7 @@ void Trial::run() {
     stored_[i].clear();
     for (const Bounded& y : expected_.value[i].data())
       stored_[i].push_back(types_.types[i].to_stored(y.value));
-    load(i, stored_[i], drawn_.value);
+    load(i, types_.types[i], stored_[i], drawn_.value);
   }
   const bool backward = types_.backward != Need::kNone && !variation_.in_place &&
                         variation_.numbers != Numbers::kSpecial;

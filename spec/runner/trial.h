@@ -31,7 +31,8 @@ class Trial {
   Stored draw_operand(const Operand& operand, const ElementType& type, size_t samples,
                       Random& random) const;
   double draw_number(const Operand& operand, const ElementType& type, Random& random) const;
-  void load(size_t operand, const Stored& stored, std::vector<Array<double>>& to);
+  void load(size_t operand, const ElementType& type, const Stored& stored,
+            std::vector<Array<double>>& to);
   Values<Bounded> reference_forward() const;
   Values<Bounded> reference_backward(const Backward& backward) const;
   void place();

@@ -101,7 +101,7 @@ void Trial::run_changed_parameters(Call& call, const std::string& name) {
     const Operand& o = case_.operands[i];
     if (o.role != Role::kParameter || !o.read_through_pointer) continue;
     const Stored other = draw_operand(o, types_.types[i], 1, random);
-    load(i, other, drawn_.value);
+    load(i, types_.types[i], other, drawn_.value);
     value_[i].write(other);
     value_[i].remember();
     changed = true;

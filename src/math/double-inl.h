@@ -75,10 +75,10 @@ HWY_INLINE V Exp2InRangeD(D d, V t) {
   return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<52>(hn::BitCast(du, biased))));
 }
 
-// 2^t; beyond +-200 the float result is 0 or infinite anyway.
+// 2^t; beyond +-500 the float result is 0 or infinite anyway, also after a product with a float.
 template <class D, class V>
 HWY_INLINE V Exp2D(D d, V t) {
-  const V top = hn::Set(d, 200.0), bottom = hn::Set(d, -200.0);
+  const V top = hn::Set(d, 500.0), bottom = hn::Set(d, -500.0);
   const V below = hn::IfThenElse(hn::Gt(t, top), top, t);
   return Exp2InRangeD(d, hn::IfThenElse(hn::Lt(below, bottom), bottom, below));
 }

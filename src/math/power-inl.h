@@ -1,4 +1,4 @@
-// Exp2, Log2, Pow and its derivatives, and the quotients of whole numbers on float vectors.
+// Exp2, Log2, Pow and its gradients, and the quotients of whole numbers on float vectors.
 //   Exp2(x) = 2^n e^(r ln 2) with n the integer next to x, in float
 //   Pow(x, y) = 2^(y log2 |x|), negated for negative x and odd y, in double; special values are
 //   those of C
@@ -78,31 +78,32 @@ HWY_INLINE V Pow(D d, V x, V y) {
   return ThroughDouble<PowD>(d, x, y);
 }
 
-// y x^(y - 1), the derivative of x^y by x; 0 for y = 0.
-struct PowSlopeOfBaseD {
+// g y x^(y - 1), the gradient of x^y by x; 0 for y = 0. The product with g is in double too,
+// because the slope alone may be too large for a float.
+struct PowGradientOfBaseD {
   template <class D, class V>
-  static HWY_INLINE V of(D d, V x, V y) {
+  static HWY_INLINE V of(D d, V x, V y, V g) {
     const V slope = hn::Mul(y, PowOfD(d, x, hn::Sub(y, hn::Set(d, 1.0))));
-    return hn::IfThenZeroElse(hn::Eq(y, hn::Zero(d)), slope);
+    return hn::IfThenZeroElse(hn::Eq(y, hn::Zero(d)), hn::Mul(g, slope));
   }
 };
 template <class D, class V>
-HWY_INLINE V PowSlopeOfBase(D d, V x, V y) {
-  return ThroughDouble<PowSlopeOfBaseD>(d, x, y);
+HWY_INLINE V PowGradientOfBase(D d, V x, V y, V g) {
+  return ThroughDouble<PowGradientOfBaseD>(d, x, y, g);
 }
 
-// x^y ln x, the derivative of x^y by y; 0 for x = 0 and positive y, where 0^y does not change.
-struct PowSlopeOfExponentD {
+// g x^y ln x, the gradient of x^y by y; 0 for x = 0 and positive y, where 0^y does not change.
+struct PowGradientOfExponentD {
   template <class D, class V>
-  static HWY_INLINE V of(D d, V x, V y) {
+  static HWY_INLINE V of(D d, V x, V y, V g) {
     const V slope = hn::Mul(PowOfD(d, x, y), LogD(d, x));
     const auto flat = hn::And(hn::Eq(x, hn::Zero(d)), hn::Gt(y, hn::Zero(d)));
-    return hn::IfThenZeroElse(flat, slope);
+    return hn::IfThenZeroElse(flat, hn::Mul(g, slope));
   }
 };
 template <class D, class V>
-HWY_INLINE V PowSlopeOfExponent(D d, V x, V y) {
-  return ThroughDouble<PowSlopeOfExponentD>(d, x, y);
+HWY_INLINE V PowGradientOfExponent(D d, V x, V y, V g) {
+  return ThroughDouble<PowGradientOfExponentD>(d, x, y, g);
 }
 
 // The sign is set because Highway's scalar target rounds to +0 where -0 is right.

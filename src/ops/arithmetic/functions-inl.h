@@ -231,8 +231,8 @@ using DivideNoNaN = ZeroWhereSecondIsZero<Divide>;
 
 struct PowFunction {
   static HWY_INLINE V forward(V a, V b) { return Pow(D(), a, b); }
-  static HWY_INLINE V first(V a, V b, V g) { return hn::Mul(g, PowSlopeOfBase(D(), a, b)); }
-  static HWY_INLINE V second(V a, V b, V g) { return hn::Mul(g, PowSlopeOfExponent(D(), a, b)); }
+  static HWY_INLINE V first(V a, V b, V g) { return PowGradientOfBase(D(), a, b, g); }
+  static HWY_INLINE V second(V a, V b, V g) { return PowGradientOfExponent(D(), a, b, g); }
 };
 // NaN wins; ties go to the first input.
 struct Minimum {
