@@ -32,6 +32,7 @@ int main(int argc, char** argv) try {
   Parameter w2(Tensor::glorot_uniform(generator, matrix)), b2(Shape::vector(10));
   ParameterList parameters(w1, b1, w2, b2);
 
+  // [snippet]
   ConvolutionLayer convolution({.input = x,
                                 .output = features,
                                 .weights = w1,
@@ -43,6 +44,7 @@ int main(int argc, char** argv) try {
   LossLayer softmax(
       {.input = scores, .output = loss, .loss_function = loss::SoftmaxCrossEntropy{}});
   AdamOptimizer adam = {.learning_rate = 1e-3f};
+  // [snippet]
 
   std::size_t right = 0;
   for (const std::string name : {"train", "t10k"}) {

@@ -65,8 +65,8 @@ GCC = [
 ]
 
 
-# Warnings are errors, too: what is right compiles without a word. (GCC warns of fields that are left
-# out before it comes to the error.)
+# Warnings are errors, too: what is right compiles without a word. (GCC warns of fields that are
+# left out before it comes to the error.)
 FLAGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror",
          "-Wno-error=missing-field-initializers"]
 
