@@ -102,6 +102,50 @@ inline void compute_norm_backward(const Descriptor& input, const Descriptor& out
       kOperation);
 }
 
+// scale * x + bias to integers (rounded to even, saturated), or (x - bias) / scale from them.
+// Without an axis there is one scale and one bias, else one per index of that axis; an axis behind
+// the last one is the batch.
+struct QuantizationOptions {
+  Required<Descriptor, field::input> input;
+  Required<Descriptor, field::output> output;
+  std::optional<std::size_t> axis = std::nullopt;
+  std::optional<Descriptor> scale = std::nullopt;  // vectors
+  std::optional<Descriptor> bias = std::nullopt;
+  FilterParameters filter_parameters = {};
+};
+
+namespace detail {
+
+inline void apply_quantizer(BNNSQuantizerFunction function, std::size_t batch_size,
+                            const QuantizationOptions& options, const char* operation) {
+  require(batch_size > 0, Error::Code::invalid_argument, operation, "batch_size is 0");
+  require_samples(options.input, batch_size, operation, "input");
+  require_samples(options.output, batch_size, operation, "output");
+  BNNSLayerParametersQuantization parameters = {};
+  if (options.axis) {
+    parameters.axis_mask = axis_flags({*options.axis}, operation);
+  }
+  parameters.function = function;
+  parameters.i_desc = *options.input;
+  parameters.o_desc = *options.output;
+  parameters.scale = value_or_zero(options.scale);
+  parameters.bias = value_or_zero(options.bias);
+  const BNNSFilterParameters filter_parameters = native(options.filter_parameters);
+  check_apply(BNNSDirectApplyQuantizer(&parameters, &filter_parameters, batch_size,
+                                       batch_stride(options.input), batch_stride(options.output)),
+              operation);
+}
+
+}  // namespace detail
+
+inline void quantize(std::size_t batch_size, const QuantizationOptions& options) {
+  detail::apply_quantizer(BNNSQuantizerFunctionQuantize, batch_size, options, "quantize");
+}
+
+inline void dequantize(std::size_t batch_size, const QuantizationOptions& options) {
+  detail::apply_quantizer(BNNSQuantizerFunctionDequantize, batch_size, options, "dequantize");
+}
+
 // In bytes, gaps included.
 inline std::size_t data_size(const Descriptor& descriptor) {
   const std::size_t size = BNNSNDArrayGetDataSize(&descriptor);

@@ -2,6 +2,7 @@
 #include "api/boundary.h"
 #include "layers/activation.h"
 #include "layers/copy.h"
+#include "layers/quantizer.h"
 
 using namespace bnns::impl;
 
@@ -12,6 +13,14 @@ int BNNSDirectApplyActivationBatch(const BNNSLayerParametersActivation* layer_pa
                                    size_t in_stride, size_t out_stride) {
   return boundary::status("BNNSDirectApplyActivationBatch", [&] {
     apply_activation(layer_params, filter_params, batch_size, in_stride, out_stride);
+  });
+}
+
+int BNNSDirectApplyQuantizer(const BNNSLayerParametersQuantization* layer_params,
+                             const BNNSFilterParameters* filter_params, size_t batch_size,
+                             size_t input_stride, size_t output_stride) {
+  return boundary::status("BNNSDirectApplyQuantizer", [&] {
+    apply_quantizer(layer_params, filter_params, batch_size, input_stride, output_stride);
   });
 }
 

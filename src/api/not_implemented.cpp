@@ -131,11 +131,6 @@ extern "C" BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEm
   return boundary::not_implemented("BNNSFilterCreateLayerEmbedding", nullptr);
 }
 
-extern "C" int BNNSDirectApplyQuantizer(const BNNSLayerParametersQuantization*,
-                                        const BNNSFilterParameters*, size_t, size_t, size_t) {
-  return boundary::not_implemented("BNNSDirectApplyQuantizer", -1);
-}
-
 // ---- Multi-head attention ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(

@@ -172,4 +172,17 @@ TEST(CppFunctions, ClipAndNorm) {
                "axis");
 }
 
+TEST(CppFunctions, QuantizeAndBack) {
+  const Tensor x = Tensor::from({1, 2, 3, 4}, {2}, 2), scale = Tensor::from({10, 20}, {2});
+  bnns::BasicTensor<std::int8_t> y(Shape::vector(2), 2);
+  Tensor back(Shape::vector(2), 2);
+  bnns::quantize(2, {.input = x, .output = y, .axis = 0, .scale = scale});
+  EXPECT_EQ(bnns::to_vector<std::int8_t>(y, 2), (std::vector<std::int8_t>{10, 40, 30, 80}));
+  bnns::dequantize(2, {.input = y, .output = back, .axis = 0, .scale = scale});
+  EXPECT_EQ(bnns::to_vector<float>(back, 2), bnns::to_vector<float>(x, 2));
+  bnns::BasicTensor<std::int8_t> one(Shape::vector(2));
+  expect_error([&] { bnns::quantize(2, {.input = x, .output = one}); },
+               Error::Code::invalid_argument, "output has 1 samples");
+}
+
 }  // namespace
