@@ -51,7 +51,7 @@ void part_moments(const ForwardPass& p, size_t part, size_t first, size_t n) {
 }
 
 // All columns of a part have the same count, so they are joined without divisions.
-void join_channel(const ForwardPass& p, size_t channel) {
+Moments join_channel(const ForwardPass& p, size_t channel) {
   const size_t count = p.problem.count(), plane = p.problem.plane();
   const double columns = static_cast<double>(plane), share = 1 / columns;
   Moments all;
@@ -67,8 +67,7 @@ void join_channel(const ForwardPass& p, size_t channel) {
     }
     all.join({.count = size * columns, .mean = mean, .squares = squares});
   }
-  p.mean[channel] = all.mean;
-  p.variance[channel] = all.squares / all.count;
+  return all;
 }
 
 // Calls body(channel, first column, end column) for all channels.
@@ -120,12 +119,23 @@ void join_sums(const BackwardPass& p) {
 
 }  // namespace
 
+void statistics_by_column(const ForwardPass& p, Moments* to) {
+  for_column_blocks(p,
+                    [&](size_t part, size_t first, size_t n) { part_moments(p, part, first, n); });
+  for_channels(p.problem,
+               [&](size_t channel, size_t, size_t) { to[channel] = join_channel(p, channel); });
+}
+
 void forward_by_column(const ForwardPass& p) {
   const size_t count = p.problem.count();
   if (!p.known) {
     for_column_blocks(
         p, [&](size_t part, size_t first, size_t n) { part_moments(p, part, first, n); });
-    for_channels(p.problem, [&](size_t channel, size_t, size_t) { join_channel(p, channel); });
+    for_channels(p.problem, [&](size_t channel, size_t, size_t) {
+      const Moments moments = join_channel(p, channel);
+      p.mean[channel] = moments.mean;
+      p.variance[channel] = moments.squares / moments.count;
+    });
     // A loop of its own, so that square roots and divisions of several channels overlap.
     for_channels(p.problem, [&](size_t channel, size_t, size_t) {
       p.inverse[channel] = inverse_deviation(p.variance[channel], p.problem.epsilon);

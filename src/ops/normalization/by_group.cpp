@@ -46,6 +46,27 @@ Moments piece_moments(const ForwardPass& p, const GroupPlan& plan, size_t group,
   return moments;
 }
 
+Moments group_moments(const ForwardPass& p, const GroupPlan& plan, size_t group) {
+  Moments moments;
+  for (size_t i = 0; i < plan.pieces(); ++i) moments.join(piece_moments(p, plan, group, i));
+  return moments;
+}
+
+// The same for groups whose pieces are shared by threads; calls finish(group, moments).
+template <class Finish>
+void split_moments(const ForwardPass& p, const GroupPlan& plan, size_t threads,
+                   const Finish& finish) {
+  const size_t pieces = plan.pieces();
+  for_pieces(plan, threads, [&](size_t group, size_t piece) {
+    p.moments[group * pieces + piece] = piece_moments(p, plan, group, piece);
+  });
+  for (size_t group = 0; group < plan.groups; ++group) {
+    Moments moments;
+    for (size_t i = 0; i < pieces; ++i) moments.join(p.moments[group * pieces + i]);
+    finish(group, moments);
+  }
+}
+
 void finish_group(const ForwardPass& p, size_t group, const Moments& moments) {
   p.mean[group] = same_nan(moments.mean);
   p.variance[group] = same_nan(moments.squares / moments.count);
@@ -177,6 +198,16 @@ GroupPlan plan_groups(const NormalizationProblem& p, size_t batch) {
           .segment_step = length};
 }
 
+void statistics_by_group(const ForwardPass& p, Moments* to) {
+  const GroupPlan plan = plan_groups(p.problem, p.batch);
+  const size_t threads = p.useful_threads(1);
+  const auto store = [&](size_t group, const Moments& moments) { to[group] = moments; };
+  if (splits(plan, threads)) return split_moments(p, plan, threads, store);
+  for_groups(plan, threads, [&](size_t first, size_t end) {
+    for (size_t group = first; group < end; ++group) store(group, group_moments(p, plan, group));
+  });
+}
+
 void forward_by_group(const ForwardPass& p) {
   const GroupPlan plan = plan_groups(p.problem, p.batch);
   const size_t threads = p.useful_threads(2), pieces = plan.pieces();
@@ -188,9 +219,7 @@ void forward_by_group(const ForwardPass& p) {
   if (!splits(plan, threads)) {
     return for_groups(plan, threads, [&](size_t first, size_t end) {
       for (size_t group = first; group < end && !p.known; ++group) {
-        Moments moments;
-        for (size_t i = 0; i < pieces; ++i) moments.join(piece_moments(p, plan, group, i));
-        finish_group(p, group, moments);
+        finish_group(p, group, group_moments(p, plan, group));
       }
       for (size_t group = first; group < end; ++group) {
         for (size_t i = 0; i < pieces; ++i) normalize_piece(p, plan, group, i);
@@ -198,14 +227,8 @@ void forward_by_group(const ForwardPass& p) {
     });
   }
   if (!p.known) {
-    for_pieces(plan, threads, [&](size_t group, size_t piece) {
-      p.moments[group * pieces + piece] = piece_moments(p, plan, group, piece);
-    });
-    for (size_t group = 0; group < plan.groups; ++group) {
-      Moments moments;
-      for (size_t i = 0; i < pieces; ++i) moments.join(p.moments[group * pieces + i]);
-      finish_group(p, group, moments);
-    }
+    split_moments(p, plan, threads,
+                  [&](size_t group, const Moments& moments) { finish_group(p, group, moments); });
   }
   for_pieces(plan, threads,
              [&](size_t group, size_t piece) { normalize_piece(p, plan, group, piece); });

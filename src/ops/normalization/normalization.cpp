@@ -171,11 +171,46 @@ void NormalizationOp::reserve(size_t batch, size_t callers) {
   });
 }
 
-void NormalizationOp::forward(size_t batch, const View& x, const View& y, bool training) {
+size_t NormalizationOp::groups(size_t batch) const {
+  return plan_groups(problem_, batch).groups;
+}
+
+void NormalizationOp::statistics(size_t batch, const View& x, Moments* moments) {
+  ScratchPool<Scratch>::Borrowed s = scratch_.take();
+  prepare(*s, batch, false);
+  const ForwardPass pass = {{.problem = problem_,
+                             .kernels = *kernels_,
+                             .convert = *convert_,
+                             .threads = threads_,
+                             .batch = batch},
+                            Operands<1>({Operand{x, Operand::kRead}}),
+                            Operands<2>({Operand{x, Operand::kRead}, Operand{x, Operand::kRead}}),
+                            nullptr,
+                            false,
+                            nullptr,
+                            nullptr,
+                            s->moments.data(),
+                            nullptr};
+  by_column(problem_) ? statistics_by_column(pass, moments) : statistics_by_group(pass, moments);
+}
+
+// Puts statistics that are known before the pass into the working memory; false if there are none.
+bool NormalizationOp::load_statistics(Scratch& s, size_t batch, bool training,
+                                      const Moments* given) {
+  if (given == nullptr) return !training && load_moving(s.mean.data(), s.variance.data(), batch);
+  for (size_t group = 0; group < groups(batch); ++group) {
+    s.mean[group] = given[group].mean;
+    s.variance[group] = given[group].squares / given[group].count;
+  }
+  return true;
+}
+
+void NormalizationOp::apply(size_t batch, const View& x, const View& y, bool training,
+                            const Moments* moments) {
   ScratchPool<Scratch>::Borrowed s = scratch_.take();
   prepare(*s, batch, false);
   if (training) prepare_cache(batch);
-  const bool known = !training && load_moving(s->mean.data(), s->variance.data(), batch);
+  const bool known = load_statistics(*s, batch, training, moments);
   const ForwardPass pass = {
       {.problem = problem_,
        .kernels = *kernels_,

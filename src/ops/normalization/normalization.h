@@ -52,7 +52,16 @@ class NormalizationOp {
 
   // x and y are views of the whole batch; y may be x. Training fills the cache and therefore allows
   // one caller at a time.
-  void forward(size_t batch, const View& x, const View& y, bool training);
+  void forward(size_t batch, const View& x, const View& y, bool training) {
+    apply(batch, x, y, training, nullptr);
+  }
+
+  // The two steps of forward() where the statistics are those of the batch: the moments of all
+  // groups, and the map with moments that may come from elsewhere, such as the layer that computed
+  // x. NULL: those that forward() uses.
+  size_t groups(size_t batch) const;
+  void statistics(size_t batch, const View& x, Moments* moments);
+  void apply(size_t batch, const View& x, const View& y, bool training, const Moments* moments);
 
   struct Gradients {
     View y;   // of the batch; data NULL for the identity
@@ -88,6 +97,7 @@ class NormalizationOp {
     Array<float> gamma, beta, column_coefficients;
   };
   void prepare(Scratch& scratch, size_t batch, bool backward) const;
+  bool load_statistics(Scratch& scratch, size_t batch, bool training, const Moments* given);
   void prepare_cache(size_t batch);
   bool fits(const AffineParameter& parameter) const;
   void expand(const AffineParameter& parameter, float* to) const;

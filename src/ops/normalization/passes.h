@@ -162,6 +162,9 @@ struct BackwardPass : Pass {
   }
 };
 
+// Statistics alone: of x, into `to` by group. Of the pass, only what belongs to x is used.
+void statistics_by_group(const ForwardPass& pass, Moments* to);
+void statistics_by_column(const ForwardPass& pass, Moments* to);
 void forward_by_group(const ForwardPass& pass);
 void forward_by_column(const ForwardPass& pass);
 void backward_by_group(const BackwardPass& pass);
