@@ -58,25 +58,6 @@ bool stores_direct(const View& one, bool activation);
 // have `channels` channels per group.
 size_t pass_scratch(const ConvolutionPlan& plan, const View& one, size_t channels, bool activation);
 
-// Whether the source can serve as the matrix of the product without a copy: there is one tap,
-// stride 1 and no padding.
-bool is_source_itself(const ConvolutionJob& job, const RowReader& source);
-
-// Whether the depthwise kernels can read the source in place.
-bool is_depthwise_source(const ConvolutionKernels& kernels, const ConvolutionJob& job,
-                         const RowReader& source);
-// What the depthwise kernels read for the output rows from i0 on: the source in place.
-ConvolutionDepthwise depthwise_of_source(const ConvolutionJob& job, const RowReader& source,
-                                         size_t n, size_t channel, size_t i0);
-// What they read if the source rows were copied into a buffer of `floats` values.
-ConvolutionDepthwise depthwise_of_buffer(const ConvolutionJob& job, const float* buffer,
-                                         size_t floats);
-
-// Copies the source rows that the output rows [i0, i0 + rows) of a job read into the buffer `to`.
-void fill_buffer(const ConvolutionKernels& kernels, const ConvolutionJob& job,
-                 const RowReader& source, size_t n, size_t c0, size_t channels, size_t i0,
-                 size_t rows, float* to, float* row_scratch);
-
 // Computes all samples of pass.to.
 void run_pass(const ConvolutionContext& context, const ConvolutionPass& pass,
               const ConvolutionWork& work);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "ops/convolution/buffer.h"
 
 namespace bnns::impl {
 namespace {

@@ -210,9 +210,9 @@ void Run::run_group(const Lines& a, const Lines& b, const Tile& t, size_t a_pane
   }
   if (k0_ + depth_ < k_) return;
   finish_tile(c_, {.m0 = a.first(t.m0),
-               .m1 = a.first(t.m1 - 1) + a.lines(t.m1 - 1),
-               .n0 = b.first(t.n0),
-               .n1 = b.first(t.n1 - 1) + b.lines(t.n1 - 1)});
+                   .m1 = a.first(t.m1 - 1) + a.lines(t.m1 - 1),
+                   .n0 = b.first(t.n0),
+                   .n1 = b.first(t.n1 - 1) + b.lines(t.n1 - 1)});
 }
 
 // ---- Products that are not packed ----

@@ -1,5 +1,6 @@
-// C = act(alpha A B + beta C + bias), or with a scale and a shift by channel too, in single precision: M rows and N columns of C (columns
-// contiguous), K summed; all four cases of transposed operands, 16-bit and 8-bit operands too.
+// C = act(alpha A B + beta C + bias) in single precision, or with more terms by row or column (see
+// ops/epilogue): M rows and N columns of C (columns contiguous), K summed; all four cases of
+// transposed operands, 16-bit and 8-bit operands too.
 //   Depth: K is cut into blocks of kGemmDepth. Inside a block, chains of kGemmChain products are
 //   joined pairwise; blocks are joined with a compensated sum (hi, lo).
 //   Threads: grains, panels and the order of sums follow from the problem alone, so the bits do

@@ -126,7 +126,8 @@ TEST(Gemm, WhatIsNotAccumulatedIsNotRead) {
     a.fill_integers(1);
     b.fill_integers(2);
     std::fill(c.values.begin(), c.values.end(), NAN);
-    run(1, s, plain(a, false), plain(b, false), {.data = c.values.data(), .row = c.row, .epilogue = {.beta = 2}});
+    run(1, s, plain(a, false), plain(b, false),
+        {.data = c.values.data(), .row = c.row, .epilogue = {.beta = 2}});
     expect_equal(c, right(a, b), name(s));
   }
 }
@@ -211,7 +212,10 @@ TEST(Gemm, ActivationOfEveryElementOnceAndComplete) {
     b.fill_integers(2);
     bias.fill_integers(3);
     run(2, s, plain(a, false), plain(b, false),
-        {.data = c.values.data(), .row = c.row, .epilogue = {.column = {.bias = bias.values.data()}}}, &triple);
+        {.data = c.values.data(),
+         .row = c.row,
+         .epilogue = {.column = {.bias = bias.values.data()}}},
+        &triple);
     std::vector<double> expected = right(a, b);
     for (size_t i = 0; i < expected.size(); ++i)
       expected[i] = 3 * (expected[i] + static_cast<double>(bias.at(0, i % s.n)));

@@ -59,13 +59,12 @@ inline Side panels(const PackedMatrix& packed) {
 
 inline GemmProblem problem_of(const GemmShape& shape, const Side& a, const Side& b,
                               const GemmTarget& c, const FusedActivation* activation = nullptr) {
-  return {.shape = shape,
-          .a = a.how,
-          .b = b.how,
-          .c_row = c.row,
-          .epilogue = {.alpha = c.epilogue.alpha,
-                       .beta = c.epilogue.beta,
-                       .activation = activation}};
+  return {
+      .shape = shape,
+      .a = a.how,
+      .b = b.how,
+      .c_row = c.row,
+      .epilogue = {.alpha = c.epilogue.alpha, .beta = c.epilogue.beta, .activation = activation}};
 }
 
 inline GemmData data_of(const Side& a, const Side& b, const GemmTarget& c) {
