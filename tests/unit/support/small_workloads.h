@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "support/arithmetic_workload.h"
 #include "support/gram_workload.h"
 #include "support/image_workload.h"
 #include "support/loss_workload.h"
@@ -20,6 +21,7 @@ inline Workloads small_workloads() {
   add_normalization_workloads(all);
   add_loss_workloads(all);
   add_gram_workloads(all);
+  add_arithmetic_workloads(all);
   return all;
 }
 
