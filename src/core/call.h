@@ -95,6 +95,11 @@ inline constexpr Name kIn = {"in", "in_stride"}, kOut = {"out", "out_stride"};
 inline constexpr Name kInDelta = {"in_delta", "in_delta_stride"};
 inline constexpr Name kOutDelta = {"out_delta", "out_delta_stride"};
 
+// The gradients of weights and bias; a fused filter has other names for them.
+struct ParameterDeltaNames {
+  const char *weights = "weights_delta", *bias = "bias_delta";
+};
+
 // A gradient has the same sizes as its tensor in the same layout, or the same number of elements in
 // another layout. These rules widen or narrow that.
 struct DeltaRules {

@@ -6,21 +6,12 @@
 #include "core/filter.h"
 #include "layers/activation.h"
 #include "layers/convolution_read.h"
-#include "ops/convolution/convolution.h"
 #include "ops/random/random.h"
 
 namespace bnns::impl {
 namespace {
 
-ConvolutionProblem describe_problem(const ConvolutionParameters& c,
-                                    const BNNSActivation& activation) {
-  return {.geometry = c.geometry,
-          .transposed = c.transposed,
-          .in = c.in.view,
-          .out = c.out.view,
-          .has_bias = c.has_bias,
-          .activation = FusedActivation(*c.activation, coefficients_of(activation))};
-}
+constexpr DeltaRules kImage = {.same_layout = true};
 
 class ConvolutionFilter final : public Filter {
  public:
@@ -33,7 +24,7 @@ class ConvolutionFilter final : public Filter {
   Text plan() const override;
 
  private:
-  void check_trainable(const BackwardArgs& args, bool want_weights) const;
+  void check_trainable(const BackwardArgs& args) const;
   ConvolutionOp::Gradients read_gradients(const BackwardArgs& args, Call& call) const;
   bool is_identity() const {
     return convolution_.activation->function == BNNSActivationFunctionIdentity;
@@ -54,14 +45,7 @@ ConvolutionFilter::ConvolutionFilter(const FilterOptions& options,
       op_(options.memory, options.threads, describe_problem(convolution, activation)),
       streams_(op_.activation().is_random()),
       use_client_pointer_(options.use_client_pointer) {
-  const ConvolutionOp::Parameters parameters = {
-      .weights = map_weights(convolution.weights, convolution.transposed),
-      .bias = convolution.bias.view};
-  if (options.use_client_pointer) {
-    op_.use_parameters(parameters);
-  } else {
-    op_.own_parameters(parameters);
-  }
+  set_parameters(op_, convolution, options.use_client_pointer);
 }
 
 Text ConvolutionFilter::plan() const {
@@ -81,13 +65,10 @@ void ConvolutionFilter::apply(const ForwardArgs& args) {
   op_.forward(tensors.in, tensors.out, stream);
 }
 
-void ConvolutionFilter::check_trainable(const BackwardArgs& args, bool want_weights) const {
-  require_trainable(convolution_.in, "i_desc");
-  require_trainable(convolution_.weights, "w_desc");
-  require_trainable(convolution_.out, "o_desc");
-  if (convolution_.has_bias) require_trainable(convolution_.bias, "bias");
+void ConvolutionFilter::check_trainable(const BackwardArgs& args) const {
+  require_trainable(convolution_);
   require(args.out_delta != nullptr, "out_delta is NULL");
-  if (want_weights) require_data(args.in, BNNSDataTypeFloat32, "in");
+  if (is_wanted(args.weights_delta)) require_data(args.in, BNNSDataTypeFloat32, "in");
   if (is_identity()) return;
   require_slope_from_output(op_.activation());
   require_data(args.out, BNNSDataTypeFloat32, "out");
@@ -95,34 +76,18 @@ void ConvolutionFilter::check_trainable(const BackwardArgs& args, bool want_weig
 
 ConvolutionOp::Gradients ConvolutionFilter::read_gradients(const BackwardArgs& args,
                                                            Call& call) const {
-  constexpr DeltaRules kImage = {.same_layout = true};
   ConvolutionOp::Gradients g = {};
   g.dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, convolution_.out,
                           "o_desc", kImage);
   if (!is_identity()) g.out = call.reads(convolution_.out, args.out, args.out_stride, kOut);
-  if (is_wanted(args.in_delta)) {
-    g.dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, convolution_.in,
-                             "i_desc", kImage);
-    if (use_client_pointer_) call.reads(range_of(convolution_.weights.view), "w_desc.data");
-  }
-  if (is_wanted(args.weights_delta)) {
-    g.in = call.reads(convolution_.in, args.in, args.in_stride, kIn);
-    const Descriptor dw = read_weights_delta(*args.weights_delta, convolution_);
-    call.writes(range_of(dw.view), "weights_delta");
-    g.dw = map_weights(dw, convolution_.transposed);
-    g.dw_accumulate = dw.accumulate;
-  }
-  if (is_wanted(args.bias_delta)) {
-    require(convolution_.has_bias, "bias_delta is given; the filter has no bias");
-    g.db = call.writes_parameter_delta(args.bias_delta, "bias_delta", convolution_.bias, "bias");
-  }
+  read_convolution_gradients(convolution_, use_client_pointer_, args, {}, call, g);
   return g;
 }
 
 void ConvolutionFilter::apply_backward(const BackwardArgs& args) {
   const bool want_weights = is_wanted(args.weights_delta);
   if (!is_wanted(args.in_delta) && !want_weights && !is_wanted(args.bias_delta)) return;
-  check_trainable(args, want_weights);
+  check_trainable(args);
   if (args.batch == 0) return;
   Call call(args.batch);
   const ConvolutionOp::Gradients gradients = read_gradients(args, call);
@@ -136,6 +101,50 @@ void ConvolutionFilter::reserve(size_t batch, size_t callers) {
 }
 
 }  // namespace
+
+ConvolutionProblem describe_problem(const ConvolutionParameters& c,
+                                    const BNNSActivation& activation) {
+  return {.geometry = c.geometry,
+          .transposed = c.transposed,
+          .in = c.in.view,
+          .out = c.out.view,
+          .has_bias = c.has_bias,
+          .activation = FusedActivation(*c.activation, coefficients_of(activation))};
+}
+
+void set_parameters(ConvolutionOp& op, const ConvolutionParameters& c, bool client) {
+  const ConvolutionOp::Parameters parameters = {.weights = map_weights(c.weights, c.transposed),
+                                                .bias = c.bias.view};
+  client ? op.use_parameters(parameters) : op.own_parameters(parameters);
+}
+
+void require_trainable(const ConvolutionParameters& c) {
+  require_trainable(c.in, "i_desc");
+  require_trainable(c.weights, "w_desc");
+  require_trainable(c.out, "o_desc");
+  if (c.has_bias) require_trainable(c.bias, "bias");
+}
+
+void read_convolution_gradients(const ConvolutionParameters& c, bool client,
+                                const BackwardArgs& args, const ParameterDeltaNames& names,
+                                Call& call, ConvolutionOp::Gradients& g) {
+  if (is_wanted(args.in_delta)) {
+    g.dx =
+        call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, c.in, "i_desc", kImage);
+    if (client) call.reads(range_of(c.weights.view), "w_desc.data");
+  }
+  if (is_wanted(args.weights_delta)) {
+    g.in = call.reads(c.in, args.in, args.in_stride, kIn);
+    const Descriptor dw = read_weights_delta(*args.weights_delta, names.weights, c);
+    call.writes(range_of(dw.view), names.weights);
+    g.dw = map_weights(dw, c.transposed);
+    g.dw_accumulate = dw.accumulate;
+  }
+  if (is_wanted(args.bias_delta)) {
+    require(c.has_bias, names.bias, " is given; the filter has no bias");
+    g.db = call.writes_parameter_delta(args.bias_delta, names.bias, c.bias, "bias");
+  }
+}
 
 BNNSFilter make_convolution_filter(const BNNSLayerParametersConvolution* parameters,
                                    const BNNSFilterParameters* filter_parameters, bool transposed) {

@@ -226,19 +226,19 @@ ConvolutionWeights map_weights(const Descriptor& w, bool transposed) {
           .transposed = transposed};
 }
 
-Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given, const ConvolutionParameters& c) {
-  constexpr const char* kField = "weights_delta";
-  const Descriptor d = read_descriptor(given, kField, Use::kOutput);
-  require_delta_flags(given, kField);
+Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given, const char* field,
+                              const ConvolutionParameters& c) {
+  const Descriptor d = read_descriptor(given, field, Use::kOutput);
+  require_delta_flags(given, field);
   bool equal = is_weight_layout(*d.layout);
   for (size_t i = 0; equal && i < 4; ++i)
     equal = d.logical_extent(i) == c.weights.logical_extent(i);
   if (!equal) {
-    fail(kField, " is ", describe(d), ", but w_desc is ", describe(c.weights),
+    fail(field, " is ", describe(d), ", but w_desc is ", describe(c.weights),
          "; they must have the same elements");
   }
-  require(d.view.is_float(), kField, ".data_type is ", d.type->name, "; gradients are Float32");
-  require_data(d.view.data, d.view.type, kField);
+  require(d.view.is_float(), field, ".data_type is ", d.type->name, "; gradients are Float32");
+  require_data(d.view.data, d.view.type, field);
   return d;
 }
 

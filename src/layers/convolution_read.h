@@ -33,9 +33,9 @@ ConvolutionTensors check_forward(const ForwardArgs& args, const ConvolutionParam
 // The layout of the weights for the op. `weights` has passed the checks of read_convolution().
 ConvolutionWeights map_weights(const Descriptor& weights, bool transposed);
 
-// Reads weights_delta, which must be Float32, with any weight layout and the sizes of the filter's
-// weights.
-Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given,
+// Reads the gradient of the weights, named `field` in messages, which must be Float32, with any
+// weight layout and the sizes of the filter's weights.
+Descriptor read_weights_delta(const BNNSNDArrayDescriptor& given, const char* field,
                               const ConvolutionParameters& convolution);
 
 }  // namespace bnns::impl

@@ -5,9 +5,7 @@
 #include "core/call.h"
 #include "core/filter.h"
 #include "layers/activation.h"
-#include "layers/fully_connected_read.h"
 #include "layers/integer_constants.h"
-#include "ops/fully_connected/fully_connected.h"
 #include "ops/fully_connected/integer.h"
 #include "ops/random/random.h"
 
@@ -20,17 +18,6 @@ uint32_t activation_axes(const Descriptor& out) {
   for (size_t k = 0; k < out.view.rank; ++k)
     if (out.layout->pair[k] == 0) axes |= 1u << k;
   return axes;
-}
-
-FullyConnectedProblem describe_problem(const FullyConnectedParameters& p,
-                                       const BNNSActivation& activation) {
-  return {.in_size = p.in.view.count,
-          .out_size = p.out.view.count,
-          .in = p.in.view,
-          .out = p.out.view,
-          .has_bias = p.has_bias,
-          .activation =
-              FusedActivation(*p.activation, coefficients_of(activation), activation_axes(p.out))};
 }
 
 class FullyConnectedFilter final : public Filter {
@@ -50,8 +37,6 @@ class FullyConnectedFilter final : public Filter {
  private:
   void copy_integer_weights(const FilterOptions& options);
   void check_trainable(const BackwardArgs& args, bool want_weights) const;
-  FullyConnectedMatrix read_weights_delta(const BackwardArgs& args, Call& call) const;
-  Gradient read_bias_delta(const BackwardArgs& args, Call& call) const;
   FullyConnectedOp::Gradients read_gradients(const BackwardArgs& args, Call& call) const;
 
   FullyConnectedParameters problem_;
@@ -60,8 +45,7 @@ class FullyConnectedFilter final : public Filter {
   IntegerFullyConnected integer_ = {};
   Array<char> integer_weights_, integer_bias_;
   RandomStreams streams_;
-  size_t weights_out_stride_, weights_in_stride_;  // of w_desc
-  Range client_weights_ = {}, client_bias_ = {};   // empty where they were copied
+  Range client_weights_ = {}, client_bias_ = {};  // empty where they were copied
 };
 
 FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
@@ -71,12 +55,7 @@ FullyConnectedFilter::FullyConnectedFilter(const FilterOptions& options,
       problem_(problem),
       op_(options.memory, options.threads, describe_problem(problem, activation)),
       streams_(op_.activation().is_random()) {
-  weights_out_stride_ = problem.weights.logical_stride(0);
-  weights_in_stride_ = problem.weights.logical_stride(1);
-  const FullyConnectedOp::Weights weights = {.matrix = problem.weights.view,
-                                             .out_stride = weights_out_stride_,
-                                             .in_stride = weights_in_stride_,
-                                             .bias = problem.bias.view};
+  const FullyConnectedOp::Weights weights = weights_of(problem);
   if (problem.integer()) {
     constants_ = IntegerConstants(options, activation, problem.out.view.count, 1);
     integer_ = {.in_size = problem.in.view.count,
@@ -123,10 +102,7 @@ void FullyConnectedFilter::apply(const ForwardArgs& args) {
 }
 
 void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_weights) const {
-  require_trainable(problem_.in, "i_desc");
-  require_trainable(problem_.weights, "w_desc");
-  require_trainable(problem_.out, "o_desc");
-  if (problem_.has_bias) require_trainable(problem_.bias, "bias");
+  require_trainable(problem_);
   require(args.out_delta != nullptr, "out_delta is NULL");
   if (want_weights) require_data(args.in, BNNSDataTypeFloat32, "in");
   if (op_.activation().is_identity()) return;
@@ -134,44 +110,14 @@ void FullyConnectedFilter::check_trainable(const BackwardArgs& args, bool want_w
   require_data(args.out, BNNSDataTypeFloat32, "out");
 }
 
-FullyConnectedMatrix FullyConnectedFilter::read_weights_delta(const BackwardArgs& args,
-                                                              Call& call) const {
-  const Descriptor* dw = nullptr;
-  const Gradient delta = call.writes_parameter_delta(args.weights_delta, "weights_delta",
-                                                     problem_.weights, "w_desc", {}, &dw);
-  auto* data = delta.at<float>(0);
-  if (dw == &problem_.weights) return {data, weights_out_stride_, weights_in_stride_};
-  const bool matrix = dw->rank() == 2 && dw->logical_extent(0) == problem_.out.view.count &&
-                      dw->logical_extent(1) == problem_.in.view.count;
-  if (!matrix) {
-    fail("weights_delta is ", describe(*dw), ", but w_desc is ", describe(problem_.weights),
-         "; they must have the same rows and columns");
-  }
-  return {data, dw->logical_stride(0), dw->logical_stride(1)};
-}
-
-Gradient FullyConnectedFilter::read_bias_delta(const BackwardArgs& args, Call& call) const {
-  require(problem_.has_bias, "bias_delta is given; the filter has no bias");
-  return call.writes_parameter_delta(args.bias_delta, "bias_delta", problem_.bias, "bias");
-}
-
 FullyConnectedOp::Gradients FullyConnectedFilter::read_gradients(const BackwardArgs& args,
                                                                  Call& call) const {
-  const bool want_x = is_wanted(args.in_delta), want_w = is_wanted(args.weights_delta);
-  if (want_x) call.reads(client_weights_, "w_desc.data");
-  return {
-      .in = want_w ? call.reads(problem_.in, args.in, args.in_stride, kIn) : Batch(),
-      .out = op_.activation().is_identity()
-                 ? Batch()
-                 : call.reads(problem_.out, args.out, args.out_stride, kOut),
-      .dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out,
-                             "o_desc"),
-      .dx = want_x ? call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, problem_.in,
-                                       "i_desc")
-                   : Gradient(),
-      .db = is_wanted(args.bias_delta) ? read_bias_delta(args, call) : Gradient(),
-      .dw = want_w ? read_weights_delta(args, call) : FullyConnectedMatrix(),
-      .dw_accumulate = want_w && args.weights_delta->flags == BNNSNDArrayFlagBackpropAccumulate};
+  FullyConnectedOp::Gradients g = {};
+  g.dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, problem_.out, "o_desc");
+  if (!op_.activation().is_identity())
+    g.out = call.reads(problem_.out, args.out, args.out_stride, kOut);
+  read_fully_connected_gradients(problem_, client_weights_.begin != nullptr, args, {}, call, g);
+  return g;
 }
 
 void FullyConnectedFilter::apply_backward(const BackwardArgs& args) {
@@ -190,7 +136,64 @@ void FullyConnectedFilter::reserve(size_t batch, size_t callers) {
   if (!problem_.integer()) op_.reserve(batch, callers);
 }
 
+FullyConnectedMatrix read_weights_delta(const FullyConnectedParameters& p,
+                                        const BNNSNDArrayDescriptor* given, const char* name,
+                                        Call& call) {
+  const Descriptor* dw = nullptr;
+  const Gradient delta = call.writes_parameter_delta(given, name, p.weights, "w_desc", {}, &dw);
+  const bool matrix = dw->rank() == 2 && dw->logical_extent(0) == p.out.view.count &&
+                      dw->logical_extent(1) == p.in.view.count;
+  if (!matrix) {
+    fail(name, " is ", describe(*dw), ", but w_desc is ", describe(p.weights),
+         "; they must have the same rows and columns");
+  }
+  return {delta.at<float>(0), dw->logical_stride(0), dw->logical_stride(1)};
+}
+
 }  // namespace
+
+FullyConnectedProblem describe_problem(const FullyConnectedParameters& p,
+                                       const BNNSActivation& activation) {
+  return {.in_size = p.in.view.count,
+          .out_size = p.out.view.count,
+          .in = p.in.view,
+          .out = p.out.view,
+          .has_bias = p.has_bias,
+          .activation =
+              FusedActivation(*p.activation, coefficients_of(activation), activation_axes(p.out))};
+}
+
+FullyConnectedOp::Weights weights_of(const FullyConnectedParameters& p) {
+  return {.matrix = p.weights.view,
+          .out_stride = p.weights.logical_stride(0),
+          .in_stride = p.weights.logical_stride(1),
+          .bias = p.bias.view};
+}
+
+void require_trainable(const FullyConnectedParameters& p) {
+  require_trainable(p.in, "i_desc");
+  require_trainable(p.weights, "w_desc");
+  require_trainable(p.out, "o_desc");
+  if (p.has_bias) require_trainable(p.bias, "bias");
+}
+
+void read_fully_connected_gradients(const FullyConnectedParameters& p, bool client,
+                                    const BackwardArgs& args, const ParameterDeltaNames& names,
+                                    Call& call, FullyConnectedOp::Gradients& g) {
+  if (is_wanted(args.in_delta)) {
+    g.dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, p.in, "i_desc");
+    if (client) call.reads(range_of(p.weights.view), "w_desc.data");
+  }
+  if (is_wanted(args.weights_delta)) {
+    g.in = call.reads(p.in, args.in, args.in_stride, kIn);
+    g.dw = read_weights_delta(p, args.weights_delta, names.weights, call);
+    g.dw_accumulate = args.weights_delta->flags == BNNSNDArrayFlagBackpropAccumulate;
+  }
+  if (is_wanted(args.bias_delta)) {
+    require(p.has_bias, names.bias, " is given; the filter has no bias");
+    g.db = call.writes_parameter_delta(args.bias_delta, names.bias, p.bias, "bias");
+  }
+}
 
 BNNSFilter make_fully_connected_filter(const BNNSLayerParametersFullyConnected* parameters,
                                        const BNNSFilterParameters* filter_parameters) {

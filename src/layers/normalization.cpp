@@ -8,6 +8,8 @@
 namespace bnns::impl {
 namespace {
 
+constexpr DeltaRules kRules = {.bfloat16 = true};
+
 class NormalizationFilter final : public Filter, public NormalizationCalls {
  public:
   NormalizationFilter(const FilterOptions& options, const NormalizationParameters& parameters)
@@ -26,7 +28,6 @@ class NormalizationFilter final : public Filter, public NormalizationCalls {
   }
 
  private:
-  void check_client_parameters(const Batch& in, const Batch& out, bool training) const;
   void check_trainable(const NormalizationBackwardArgs& args) const;
   NormalizationOp::Gradients read_gradients(const NormalizationBackwardArgs& args) const;
 
@@ -35,36 +36,16 @@ class NormalizationFilter final : public Filter, public NormalizationCalls {
   NormalizationOp op_;
 };
 
-// Checks that the client's parameters do not overlap what the call writes: the output and, in
-// training, the moving statistics.
-void NormalizationFilter::check_client_parameters(const Batch& in, const Batch& out,
-                                                  bool training) const {
-  const Range mean = range_of(p_.moving_mean.view), variance = range_of(p_.moving_variance.view);
-  const auto reads_affine = [&](Call& call) {
-    call.reads(range_of(p_.beta.view), "beta_desc.data");
-    call.reads(range_of(p_.gamma.view), "gamma_desc.data");
-  };
-  Call output(out.size), statistics(out.size);
-  output.writes(range_of(out), "out");
-  reads_affine(output);
-  output.reads(mean, "moving_mean_desc.data");
-  output.reads(variance, "moving_variance_desc.data");
-  output.check_overlaps();
-  if (!training) return;
-  statistics.writes(mean, "moving_mean_desc.data");
-  statistics.writes(variance, "moving_variance_desc.data");
-  statistics.reads(range_of(in), "in");
-  reads_affine(statistics);
-  statistics.check_overlaps();
-}
-
 void NormalizationFilter::apply_normalization(const NormalizationForwardArgs& args) {
   const ForwardArgs& a = args.filter;
   if (a.batch == 0) return;
   const Batch in = read_batch(p_.in, a.batch, a.in, a.in_stride, kIn);
   const Batch out = read_batch(p_.out, a.batch, a.out, a.out_stride, kOut);
   require_apart_or_same(out, "out", in, "in");
-  if (use_client_pointer_) check_client_parameters(in, out, args.training);
+  if (use_client_pointer_) {
+    const Range read = range_of(in);
+    check_normalization_parameters(p_, &read, 1, range_of(out), args.training);
+  }
   if (!args.training) return op_.forward(a.batch, whole(in), whole(out), false);
   const auto lock = op_.training().lock();
   op_.forward(a.batch, whole(in), whole(out), true);
@@ -79,32 +60,15 @@ void NormalizationFilter::check_trainable(const NormalizationBackwardArgs& args)
 
 NormalizationOp::Gradients NormalizationFilter::read_gradients(
     const NormalizationBackwardArgs& args) const {
-  constexpr DeltaRules kRules = {.bfloat16 = true};
   NormalizationOp::Gradients g = {};
   Call call(args.batch);
-  g.dy = whole(
-      call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, p_.out, "o_desc", kRules));
-  if (!p_.problem.activation.is_identity())
-    g.y = whole(call.reads(p_.out, args.out, args.out_stride, kOut));
+  read_normalization_gradients(p_, args, {}, call, g);
   if (is_wanted(args.in_delta)) {
     const Gradient dx =
         call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, p_.in, "i_desc", kRules);
     g.dx = whole(dx);
     g.dx_accumulate = dx.accumulate;
   }
-  const auto read_affine = [&](const BNNSNDArrayDescriptor* delta, const char* field, bool given,
-                               const Descriptor& frozen, const char* frozen_field, View& view,
-                               bool& accumulate) {
-    if (!is_wanted(delta)) return;
-    require(given, field, " is given; the filter has no ", frozen_field);
-    const Gradient d = call.writes_parameter_delta(delta, field, frozen, frozen_field, kRules);
-    view = whole(d);
-    accumulate = d.accumulate;
-  };
-  read_affine(args.beta_delta, "beta_delta", p_.has_beta, p_.beta, "beta_desc", g.dbeta,
-              g.dbeta_accumulate);
-  read_affine(args.gamma_delta, "gamma_delta", p_.has_gamma, p_.gamma, "gamma_desc", g.dgamma,
-              g.dgamma_accumulate);
   if (use_client_pointer_ && p_.has_gamma) call.reads(range_of(p_.gamma.view), "gamma_desc.data");
   call.check_overlaps();
   return g;
@@ -127,6 +91,49 @@ void NormalizationFilter::reserve(size_t batch, size_t callers) {
 }
 
 }  // namespace
+
+void read_normalization_gradients(const NormalizationParameters& p,
+                                  const NormalizationBackwardArgs& args, const AffineNames& names,
+                                  Call& call, NormalizationOp::Gradients& g) {
+  g.dy = whole(
+      call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, p.out, "o_desc", kRules));
+  if (!p.problem.activation.is_identity())
+    g.y = whole(call.reads(p.out, args.out, args.out_stride, kOut));
+  const auto read_affine = [&](const BNNSNDArrayDescriptor* delta, const char* field, bool given,
+                               const Descriptor& frozen, const char* frozen_field, View& view,
+                               bool& accumulate) {
+    if (!is_wanted(delta)) return;
+    require(given, field, " is given; the filter has no ", frozen_field);
+    const Gradient d = call.writes_parameter_delta(delta, field, frozen, frozen_field, kRules);
+    view = whole(d);
+    accumulate = d.accumulate;
+  };
+  read_affine(args.beta_delta, names.beta, p.has_beta, p.beta, "beta_desc", g.dbeta,
+              g.dbeta_accumulate);
+  read_affine(args.gamma_delta, names.gamma, p.has_gamma, p.gamma, "gamma_desc", g.dgamma,
+              g.dgamma_accumulate);
+}
+
+void check_normalization_parameters(const NormalizationParameters& p, const Range* in,
+                                    size_t inputs, const Range& out, bool training) {
+  const Range mean = range_of(p.moving_mean.view), variance = range_of(p.moving_variance.view);
+  const auto reads_affine = [&](Call& call) {
+    call.reads(range_of(p.beta.view), "beta_desc.data");
+    call.reads(range_of(p.gamma.view), "gamma_desc.data");
+  };
+  Call output(1), statistics(1);
+  output.writes(out, "out");
+  reads_affine(output);
+  output.reads(mean, "moving_mean_desc.data");
+  output.reads(variance, "moving_variance_desc.data");
+  output.check_overlaps();
+  if (!training) return;
+  statistics.writes(mean, "moving_mean_desc.data");
+  statistics.writes(variance, "moving_variance_desc.data");
+  for (size_t k = 0; k < inputs; ++k) statistics.reads(in[k], "in");
+  reads_affine(statistics);
+  statistics.check_overlaps();
+}
 
 BNNSFilter make_normalization_filter(BNNSFilterType type,
                                      const BNNSLayerParametersNormalization* parameters,

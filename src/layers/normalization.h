@@ -36,6 +36,25 @@ struct NormalizationBackwardArgs {
   BNNSNDArrayDescriptor* gamma_delta;
 };
 
+// ---- The tensors of a call, checked; also for filters that end with a normalization ----
+
+// The names of the two gradients in messages.
+struct AffineNames {
+  const char *beta = "beta_delta", *gamma = "gamma_delta";
+};
+
+// Reads all but dx: dy, y where the activation needs it, dbeta and dgamma.
+void read_normalization_gradients(const NormalizationParameters& p,
+                                  const NormalizationBackwardArgs& args, const AffineNames& names,
+                                  Call& call, NormalizationOp::Gradients& g);
+
+// Refuses parameters of the client that overlap what a call writes: the output and, in training,
+// the moving statistics. `in` are the ranges that the call reads.
+void check_normalization_parameters(const NormalizationParameters& p, const Range* in,
+                                    size_t inputs, const Range& out, bool training);
+
+// ---- The filter ----
+
 class NormalizationCalls {
  public:
   virtual void apply_normalization(const NormalizationForwardArgs& args) = 0;

@@ -131,7 +131,8 @@ const float* ConvolutionOp::ready_bias(Scratch& scratch) {
 
 void ConvolutionOp::forward(const Batch& in, const Batch& out, uint64_t random_stream,
                             const ChannelEpilogue& channels) {
-  const FusedActivation& f = problem_.activation;
+  const FusedActivation& f =
+      channels.activation == nullptr ? problem_.activation : *channels.activation;
   if (f.ignores_input()) return f.forward(context_.threads, with_samples(out), random_stream);
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const Way way = forward_way();

@@ -31,6 +31,7 @@ struct ChannelTerms {
 //   out = act(scale (sum + bias) + shift), and the moments of out.
 struct ChannelEpilogue {
   const float *scale = nullptr, *shift = nullptr;  // both or neither
+  const FusedActivation* activation = nullptr;     // instead of the layer's own; NULL: that one
   // Number, mean and squared deviations of all values of the batch that are stored, before they are
   // rounded to another type; written. NULL: not wanted. Not for random activations.
   Moments* moments = nullptr;

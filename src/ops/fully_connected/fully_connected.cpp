@@ -121,8 +121,8 @@ GemmOperand FullyConnectedOp::forward_weights(const FullyConnectedMatrix& w) con
 }
 
 GemmOp FullyConnectedOp::forward_product(size_t samples, const FullyConnectedMatrix& w,
-                                         size_t x_step, size_t y_step) const {
-  const FusedActivation& f = problem_.activation;
+                                         size_t x_step, size_t y_step,
+                                         const FusedActivation& f) const {
   const bool on_tiles = f.is_element() && !f.is_identity();
   return GemmOp(*gemm_, threads_,
                 {.shape = {samples, problem_.out_size, problem_.in_size},
@@ -140,7 +140,7 @@ void FullyConnectedOp::product(const GemmOp& op, size_t samples, const float* x,
   op.run({.a = x, .b = ready.w.data, .c = y, .column = terms}, memory);
   // Functions that are not of one element need whole rows, or draw numbers in the order of
   // elements.
-  const FusedActivation& f = problem_.activation;
+  const FusedActivation& f = activation_of(channels);
   if (!f.is_element())
     f.forward(threads_, with_samples(packed(problem_.out), y, samples, y_step), random_stream);
   if (channels.moments == nullptr) return;
@@ -154,7 +154,8 @@ void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t rando
   const size_t x_step = in_direct_ ? in.step : problem_.in_size;
   const size_t y_step = out_direct_ ? out.step : problem_.out_size;
   const size_t chunk = in_direct_ && out_direct_ ? batch : std::min(batch, kChunk);
-  const GemmOp op = forward_product(chunk, ready_matrix(), x_step, y_step);
+  const FusedActivation& f = activation_of(channels);
+  const GemmOp op = forward_product(chunk, ready_matrix(), x_step, y_step, f);
   if (channels.moments != nullptr) std::fill_n(channels.moments, problem_.out_size, Moments());
   const size_t rest = batch % chunk;
   if (ready_known_ && rest == 0 && chunk == batch && in_direct_ && out_direct_ &&
@@ -165,7 +166,7 @@ void FullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t rando
   ScratchPool<Scratch>::Borrowed scratch = scratch_.take();
   const std::optional<GemmOp> last =
       rest == 0 ? std::nullopt
-                : std::optional(forward_product(rest, ready_matrix(), x_step, y_step));
+                : std::optional(forward_product(rest, ready_matrix(), x_step, y_step, f));
   float* memory = buffer(scratch->product, 1, std::max(op.scratch(), last ? last->scratch() : 0));
   float* x_buffer = in_direct_ ? nullptr : buffer(scratch->x, chunk, problem_.in_size);
   float* y_buffer = out_direct_ ? nullptr : buffer(scratch->y, chunk, problem_.out_size);
@@ -198,10 +199,11 @@ void FullyConnectedOp::reserve(size_t batch, size_t callers) {
     for (size_t samples : {batch, std::min(batch, kChunk), batch % kChunk,
                            std::min(batch, kGradientChunk), batch % kGradientChunk}) {
       if (samples == 0) continue;
-      buffer(s.product, 1,
-             std::max({forward_product(samples, w).scratch(), input_product(samples, w).scratch(),
-                       weights_product(samples, rows).scratch(),
-                       weights_product(samples, {nullptr, 1, 2}).scratch()}));
+      buffer(
+          s.product, 1,
+          std::max({forward_product(samples, w, 0, 0, problem_.activation).scratch(),
+                    input_product(samples, w).scratch(), weights_product(samples, rows).scratch(),
+                    weights_product(samples, {nullptr, 1, 2}).scratch()}));
     }
     if (ready_known_) return;
     buffer(s.weights, problem_.out_size, problem_.in_size);

@@ -85,6 +85,9 @@ class FullyConnectedOp {
     FullyConnectedMatrix w;
     const float* bias;
   };
+  const FusedActivation& activation_of(const ChannelEpilogue& channels) const {
+    return channels.activation == nullptr ? problem_.activation : *channels.activation;
+  }
   Ready ready_weights(Scratch& scratch);
   void make_small(size_t dw_row);
   // The strides ready_weights() will give.
@@ -97,8 +100,8 @@ class FullyConnectedOp {
   void convert_matrix(const Weights& weights, float* to) const;
   // The three products of so many samples, whose rows lie so far apart (0: not known yet).
   GemmOperand forward_weights(const FullyConnectedMatrix& w) const;
-  GemmOp forward_product(size_t samples, const FullyConnectedMatrix& w, size_t x_step = 0,
-                         size_t y_step = 0) const;
+  GemmOp forward_product(size_t samples, const FullyConnectedMatrix& w, size_t x_step,
+                         size_t y_step, const FusedActivation& activation) const;
   GemmOp input_product(size_t samples, const FullyConnectedMatrix& w, size_t g_step = 0,
                        size_t dx_step = 0) const;
   GemmOp weights_product(size_t samples, const FullyConnectedMatrix& dw, size_t g_step = 0,

@@ -162,6 +162,29 @@ void NormalizationOp::prepare_cache(size_t batch) {
   grow_keeping(memory_, training_.buffers.inverse, groups);
 }
 
+float* NormalizationOp::input_of_training(size_t batch) {
+  prepare_cache(batch);
+  return training_.buffers.normalized.data() + kCacheOffset;
+}
+
+bool NormalizationOp::fold(float* scale, float* shift) {
+  if (problem_.moving_mean.data == nullptr || problem_.moving_variance.data == nullptr)
+    return false;
+  ScratchPool<Scratch>::Borrowed s = scratch_.take();
+  prepare(*s, 1, false);
+  load_moving(s->mean.data(), s->variance.data(), 1);
+  const float* gamma = working_form(problem_.gamma, own_gamma_, s->gamma);
+  const float* beta = working_form(problem_.beta, own_beta_, s->beta);
+  const size_t step = by_element(problem_) ? problem_.plane() : 1;
+  for (size_t c = 0; c < problem_.channels; ++c) {
+    const double factor =
+        double{gamma[c * step]} * inverse_deviation(s->variance[c], problem_.epsilon);
+    scale[c] = static_cast<float>(factor);
+    shift[c] = static_cast<float>(double{beta[c * step]} - s->mean[c] * factor);
+  }
+  return true;
+}
+
 void NormalizationOp::reserve(size_t batch, size_t callers) {
   if (batch == 0) return;
   prepare_cache(batch);

@@ -63,6 +63,13 @@ class NormalizationOp {
   void statistics(size_t batch, const View& x, Moments* moments);
   void apply(size_t batch, const View& x, const View& y, bool training, const Moments* moments);
 
+  // Where x of a training pass may lie: in the cache itself, where apply() replaces it by k. Packed
+  // floats.
+  float* input_of_training(size_t batch);
+  // With moving statistics gamma k + beta is scale x + shift by channel: sets these, and returns
+  // true. False if there are none.
+  bool fold(float* scale, float* shift);
+
   struct Gradients {
     View y;   // of the batch; data NULL for the identity
     View dy;  // of the batch
