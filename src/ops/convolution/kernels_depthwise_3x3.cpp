@@ -44,15 +44,20 @@ struct Block {
 };
 
 // Computes the outputs of one vector of columns in all rows of a block.
-template <class Window>
+template <bool kScales, class Window>
 HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const float* w,
                        const Window& window, const Block& block, const Target& to) {
   const D d;
   V weight[kDepthwiseTaps * kDepthwiseTaps];
   HWY_UNROLL(9)
   for (size_t k = 0; k < kDepthwiseTaps * kDepthwiseTaps; ++k) weight[k] = hn::Set(d, w[k]);
-  const ChannelTerms terms = to.terms;
-  const bool has_terms = terms.any(), accumulate = to.add;
+  // Copies of the terms, which stores to the outputs cannot change.
+  const bool has_bias = to.terms.bias != nullptr, accumulate = to.add;
+  const float bias = has_bias ? *to.terms.bias : 0, scale = kScales ? *to.terms.scale : 1,
+              shift = kScales ? *to.terms.shift : 0;
+  const ChannelTerms terms = {.bias = has_bias ? &bias : nullptr,
+                              .scale = kScales ? &scale : nullptr,
+                              .shift = kScales ? &shift : nullptr};
   const size_t pitch = x.row, out_row = to.row;
   const Window at = window;
   // Partial sums of the next two outputs, and the sum of the output that is complete.
@@ -69,7 +74,7 @@ HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const 
   };
   float* out = to.data;
   const auto store = [&]() HWY_ATTR {
-    if (has_terms) epilogue::ApplyRows<1, 1>(d, terms, 0, sums);
+    epilogue::ApplyRows<1, 1>(d, terms, 0, sums);
     if (accumulate) sums[0] = hn::Add(hn::LoadU(d, out), sums[0]);
     hn::StoreU(sums[0], d, out);
     out += out_row;
@@ -100,8 +105,11 @@ HWY_NOINLINE void Walk(const ConvolutionDepthwise& x, const float* plane, const 
 
 void WalkAt(const ConvolutionDepthwise& x, const float* plane, const float* w, size_t column,
             const Block& block, const Target& to) {
-  DepthwiseColumns(x, column).visit([&](const auto& window)
-                                        HWY_ATTR { Walk(x, plane, w, window, block, to); });
+  DepthwiseColumns(x, column).visit([&](const auto& window) HWY_ATTR {
+    const bool scales = to.terms.scale != nullptr;
+    scales ? Walk<true>(x, plane, w, window, block, to)
+           : Walk<false>(x, plane, w, window, block, to);
+  });
 }
 
 // Stores the sums of one channel directly in the outputs. The last vector of a row is moved back so

@@ -49,6 +49,11 @@ struct Epilogue {
   // It is read from memory because a constant would occupy a register in the loop over the terms.
   const float* least = nullptr;
 
+  // Whether biases are all that kernels add to the sums.
+  bool only_adds() const {
+    return alpha == 1 && !accumulate && row.scale == nullptr && column.scale == nullptr &&
+           least == nullptr;
+  }
   // Whether kernels store the sums as they are.
   bool stores_sums() const {
     return alpha == 1 && !accumulate && !row.any() && !column.any() && least == nullptr;
