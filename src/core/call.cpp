@@ -84,7 +84,7 @@ const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const cha
           rules.bfloat16 ? "; gradients are Float32 or BFloat16" : "; gradients are Float32");
   if (given.data == nullptr || (reinterpret_cast<uintptr_t>(given.data) & result->misaligned) != 0)
       [[unlikely]]
-    require_data(given.data, view.type, name);
+    require_data(given.data, view.type, Text(name, ".data").c_str());
   return *result;
 }
 

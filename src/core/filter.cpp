@@ -70,6 +70,15 @@ void Filter::reserve(size_t, size_t) {
   ThreadPool::instance().start(threads_);
 }
 
+// While nobody listens the flag stays clear, so that a callback that is set later is told too.
+void Filter::log_copy(const char* function, const char* delta, const char* parameters) {
+  if (!log_wants(OpenBNNSLogLevelWarning) || warned_of_copy_.exchange(true)) return;
+  const Text text(function, ": ", delta, " is wanted, but ", kind_, " copied its ", parameters,
+                  " at creation, so that stepping the client's array does not change what it "
+                  "computes; create it with BNNSFlagsUseClientPtr");
+  log_message(OpenBNNSLogLevelWarning, text.c_str());
+}
+
 void fail_no_filter(const void* handle) {
   require(handle != nullptr, "filter is NULL");
   fail("filter is ", handle, "; that is no live filter (destroyed, or never made)");

@@ -74,14 +74,24 @@ class Filter {
   // The decisions made at creation, as a text for the log.
   virtual Text plan() const { return Text(); }
 
+  // Logs a warning, once per filter: `function` computes the gradient `delta` of parameters that
+  // were copied at creation, so that a step of the client's array will have no effect here.
+  void warn_of_copy(const char* function, const char* delta, const char* parameters) {
+    if (!warned_of_copy_.load(std::memory_order_relaxed)) [[unlikely]]
+      log_copy(function, delta, parameters);
+  }
+
   const char* kind() const { return kind_; }
   const Memory& memory() const { return memory_; }
   size_t threads() const { return threads_; }
 
  private:
+  void log_copy(const char* function, const char* delta, const char* parameters);
+
   const char* kind_;
   Memory memory_;
   size_t threads_;
+  std::atomic<bool> warned_of_copy_{false};
 };
 
 [[noreturn]] void fail_no_filter(const void* handle);

@@ -92,6 +92,8 @@ void ConvolutionFilter::apply_backward(const BackwardArgs& args) {
   Call call(args.batch);
   const ConvolutionOp::Gradients gradients = read_gradients(args, call);
   call.check_overlaps();
+  if (want_weights && !use_client_pointer_)
+    warn_of_copy("BNNSFilterApplyBackwardBatch", "weights_delta", "weights");
   op_.backward(gradients);
 }
 

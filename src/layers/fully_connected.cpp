@@ -128,6 +128,8 @@ void FullyConnectedFilter::apply_backward(const BackwardArgs& args) {
   Call call(args.batch);
   const FullyConnectedOp::Gradients gradients = read_gradients(args, call);
   call.check_overlaps();
+  if (want_weights && client_weights_.begin == nullptr)
+    warn_of_copy("BNNSFilterApplyBackwardBatch", "weights_delta", "weights");
   op_.backward(gradients);
 }
 

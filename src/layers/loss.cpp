@@ -254,7 +254,7 @@ Batch LossFilter::read_out_delta(const LossBackwardArgs& args, Descriptor& dy) c
   dy = read_descriptor(*args.out_delta, "out_delta", Use::kInput);
   require_plain_layout(dy, "out_delta");
   require(dy.view.is_float(), "out_delta.data_type is ", dy.type->name, "; gradients are Float32");
-  require_data(dy.view.data, BNNSDataTypeFloat32, "out_delta");
+  require_data(dy.view.data, BNNSDataTypeFloat32, "out_delta.data");
   const size_t count = dy.view.count;
   if (problem_.loss.reduced()) {
     if (count != 1) fail("out_delta is ", describe(dy), "; a reduced loss is one value");

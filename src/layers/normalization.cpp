@@ -81,7 +81,12 @@ void NormalizationFilter::apply_normalization_backward(const NormalizationBackwa
   if (args.batch == 0) return;
   const auto lock = op_.training().lock();
   op_.training().require_trained(args.batch);
-  op_.backward(read_gradients(args));
+  const NormalizationOp::Gradients gradients = read_gradients(args);
+  const bool want_gamma = is_wanted(args.gamma_delta);
+  if (!use_client_pointer_ && (want_gamma || is_wanted(args.beta_delta)))
+    warn_of_copy("BNNSNormalizationFilterApplyBackwardBatch",
+                 want_gamma ? "gamma_delta" : "beta_delta", "beta and gamma");
+  op_.backward(gradients);
 }
 
 void NormalizationFilter::reserve(size_t batch, size_t callers) {

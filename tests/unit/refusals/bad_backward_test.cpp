@@ -12,7 +12,7 @@ std::vector<Row<Call>> common_rows(size_t in_span, size_t out_span) {
   std::vector<Row<Call>> rows = {
       {"out_delta null", {"out_delta", "NULL"}, [](Call& c) { c.out_delta_pointer = nullptr; }},
       {"out_delta without data",
-       {"out_delta", "NULL"},
+       {"out_delta.data is NULL"},
        [](Call& c) { c.out_delta.data = nullptr; }},
       {"in null", {"in is NULL"}, [](Call& c) { c.in_pointer = nullptr; }},
       {"in_delta over in",

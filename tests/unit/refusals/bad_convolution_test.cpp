@@ -227,7 +227,7 @@ TEST(BadConvolution, ForwardPointers) {
 TEST(BadConvolution, BackwardDeltas) {
   std::vector<Row<Backward>> rows = {
       {"no out_delta", {"out_delta is NULL"}, [](Backward& c) { c.out_delta_pointer = nullptr; }},
-      {"no dy", {"out_delta is NULL"}, [](Backward& c) { c.out_delta.data = nullptr; }},
+      {"no dy", {"out_delta.data is NULL"}, [](Backward& c) { c.out_delta.data = nullptr; }},
       {"no in", {"in is NULL"}, [](Backward& c) { c.in_pointer = nullptr; }},
       {"in_delta of another size",
        {"in_delta", "{4, 3, 1}", "i_desc", "{4, 3, 2}"},
@@ -291,7 +291,7 @@ TEST(BadConvolution, BackwardDeltas) {
          c.y_pointer = nullptr;
        }},
       {"SiLU",
-       {"activation is SiLU", "cannot be trained fused"},
+       {"activation is SiLU", "use a separate activation layer"},
        [](Backward& c) { c.params.activation.function = BNNSActivationFunctionSiLU; }},
       {"fp16", {"i_desc.data_type is Float16", "Float32"}, [](Backward& c) {
          c.params.i_desc.data_type = BNNSDataTypeFloat16;

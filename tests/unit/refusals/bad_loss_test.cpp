@@ -188,7 +188,7 @@ std::vector<Row<Call>> common_rows() {
     pointer("in", &Call::in_pointer);
     pointer("labels", &Call::labels_pointer);
     pointer("weights", &Call::weights_pointer);
-    rows.push_back({"in_delta", {"in_delta is", "aligned to 4"}, [=](Call& c) {
+    rows.push_back({"in_delta", {"in_delta.data is", "aligned to 4"}, [=](Call& c) {
                       c.in_delta.data = reinterpret_cast<char*>(c.dx.data()) + offset;
                     }});
   }
@@ -257,10 +257,10 @@ TEST(BadLoss, Backward) {
               {"out_delta is NULL"},
               [](LossBackward& c) { c.out_delta_pointer = nullptr; }},
              {"out_delta without data",
-              {"out_delta is NULL"},
+              {"out_delta.data is NULL"},
               [](LossBackward& c) { c.out_delta.data = nullptr; }},
              {"out_delta misaligned",
-              {"out_delta is", "aligned to 4"},
+              {"out_delta.data is", "aligned to 4"},
               [](LossBackward& c) { c.out_delta.data = reinterpret_cast<char*>(c.dy.data()) + 2; }},
              {"out_delta type",
               {"out_delta.data_type", "Float32"},

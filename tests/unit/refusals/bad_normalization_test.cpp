@@ -242,22 +242,24 @@ TEST(BadNormalization, BackwardNeedsTheTrainingPass) {
       {"larger batch", {"batch_size is 4", "had 3"}, [](Backward& c) { c.batch = 4; }},
       {"no out", {"out is NULL"}, [](Backward& c) { c.y_pointer = nullptr; }},
       {"no out_delta", {"out_delta is NULL"}, [](Backward& c) { c.out_delta_pointer = nullptr; }},
-      {"out_delta without data", {"out_delta is NULL"}, [](Backward& c) {
+      {"out_delta without data", {"out_delta.data is NULL"}, [](Backward& c) {
          c.out_delta.data = nullptr;
        }}};
   for (const auto function :
        {BNNSActivationFunctionAbs, BNNSActivationFunctionSiLU, BNNSActivationFunctionGELU}) {
     rows.push_back(
-        {"slope not known", {"activation is", "cannot be trained fused"}, [=](Backward& c) {
+        {"slope not known", {"activation is", "use a separate activation layer"}, [=](Backward& c) {
            c.params.activation = activation(function, 1, 1);
            c.remake();
          }});
   }
-  rows.push_back(
-      {"leaky with a negative slope", {"alpha -1", "cannot be trained fused"}, [](Backward& c) {
-         c.params.activation = activation(BNNSActivationFunctionLeakyRectifiedLinear, -1);
-         c.remake();
-       }});
+  rows.push_back({"leaky with a negative slope",
+                  {"alpha -1", "use a separate activation layer"},
+                  [](Backward& c) {
+                    c.params.activation =
+                        activation(BNNSActivationFunctionLeakyRectifiedLinear, -1);
+                    c.remake();
+                  }});
   expect_refused(rows);
 }
 
@@ -282,7 +284,7 @@ TEST(BadNormalization, Deltas) {
                       {name + ".data_type", "Float32 or BFloat16"},
                       [=](Backward& c) { (c.*field).data_type = type; }});
     }
-    rows.push_back({name + " misaligned", {name + " is", "aligned to 4"}, [=](Backward& c) {
+    rows.push_back({name + " misaligned", {name + ".data is", "aligned to 4"}, [=](Backward& c) {
                       (c.*field).data = static_cast<char*>((c.*field).data) + 1;
                     }});
   }

@@ -234,7 +234,9 @@ TEST(BadPooling, Backward) {
   using C = PoolingBackward;
   std::vector<Row<C>> rows = {
       {"no out_delta", {"out_delta is NULL"}, [](C& c) { c.out_delta_pointer = nullptr; }},
-      {"no data in out_delta", {"out_delta", "NULL"}, [](C& c) { c.out_delta.data = nullptr; }},
+      {"no data in out_delta",
+       {"out_delta.data is NULL"},
+       [](C& c) { c.out_delta.data = nullptr; }},
       {"neither in nor indices",
        {"in and indices are NULL"},
        [](C& c) { c.indices_pointer = nullptr; }},
@@ -245,7 +247,7 @@ TEST(BadPooling, Backward) {
        {"out is NULL"},
        [](C& c) { c.params.activation.function = BNNSActivationFunctionTanh; }},
       {"no slope from out",
-       {"activation is SiLU", "trained"},
+       {"activation is SiLU", "use a separate activation layer"},
        [](C& c) { c.params.activation.function = BNNSActivationFunctionSiLU; }},
       {"leaky without a slope",
        {"LeakyRectifiedLinear with alpha 0", "trained"},

@@ -139,7 +139,9 @@ TEST(BadSingleSample, Backward) {
   const auto flags = static_cast<BNNSNDArrayFlags>(7);
   expect_refused<Call>({
       {"out_delta null", {"out_delta is NULL"}, [](Call& c) { c.out_delta_pointer = nullptr; }},
-      {"out_delta without data", {"out_delta"}, [](Call& c) { c.out_delta.data = nullptr; }},
+      {"out_delta without data",
+       {"out_delta.data is NULL"},
+       [](Call& c) { c.out_delta.data = nullptr; }},
       {"out_delta misaligned",
        {"out_delta", "aligned"},
        [](Call& c) { c.out_delta.data = moved(c.dy, 2); }},

@@ -95,6 +95,7 @@ class Workload {
   BNNSFilter create(size_t threads, BNNSAlloc alloc = nullptr, BNNSFree release = nullptr) const {
     return make({flags_, threads, alloc, release});
   }
+  BNNSFilter create_with_flags(uint32_t flags) const { return make({flags, 1, nullptr, nullptr}); }
   virtual Results make_results() const = 0;
   virtual int forward(BNNSFilter filter, Results& results) const = 0;
   // Needs the output of a forward call in `results`.
