@@ -15,22 +15,32 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<float>;
-using DI = hn::RebindToSigned<D>;
-using V = hn::Vec<D>;
-using VI = hn::Vec<DI>;
+// Calls run(d) with the longest vectors that a row of n windows fills. Short rows take shorter
+// vectors than the target has: a plane of 14 x 14 has rows of 7 windows.
+using Shortest = hn::CappedTag<float, 2>;
+template <class Run>
+HWY_INLINE void WithVectorsFor(size_t n, const Run& run) {
+  if (n >= hn::Lanes(hn::ScalableTag<float>())) return run(hn::ScalableTag<float>());
+  if (n >= 8) return run(hn::CappedTag<float, 8>());
+  if (n >= 4) return run(hn::CappedTag<float, 4>());
+  run(Shortest());
+}
 
 bool FillVectors(const PoolingAxis& x) {
-  return x.windows >= hn::Lanes(D());
+  return x.windows >= hn::Lanes(Shortest());
+}
+
+// The gradient of rows of 2 or 3 windows is faster with the general steps.
+bool FillVectorsBackward(const PoolingAxis& x) {
+  return x.windows >= hn::Lanes(hn::CappedTag<float, 4>());
 }
 
 // ---- Forward ----
 
-template <bool kCells>
-HWY_INLINE void Max2x2At(const float* top, const float* bottom, VI cell, VI cell_step, V bias,
+template <bool kCells, class D, class V = hn::Vec<D>, class VI = hn::Vec<hn::RebindToSigned<D>>>
+HWY_INLINE void Max2x2At(D d, const float* top, const float* bottom, VI cell, VI cell_step, V bias,
                          float* y, int32_t* index) {
-  const D d;
-  const DI di;
+  const hn::RebindToSigned<D> di;
   const VI one = hn::Set(di, 1);
   V v[4];
   hn::LoadInterleaved2(d, top, v[0], v[1]);
@@ -46,10 +56,11 @@ HWY_INLINE void Max2x2At(const float* top, const float* bottom, VI cell, VI cell
 }
 
 // Computes a row of windows; the last vector overlaps the one before it.
-template <bool kCells>
-void Max2x2Row(const PoolingRowsCall& call, size_t row, int32_t* index) {
-  const D d;
-  const DI di;
+template <bool kCells, class D>
+HWY_INLINE void Max2x2Row(D d, const PoolingRowsCall& call, size_t row, int32_t* index) {
+  const hn::RebindToSigned<D> di;
+  using V = hn::Vec<D>;
+  using VI = hn::Vec<hn::RebindToSigned<D>>;
   const size_t lanes = hn::Lanes(d), n = call.axes.x.windows, width = call.axes.x.cells;
   const size_t top_row = 2 * (call.first + row);
   const float* top = call.x.data + top_row * call.x.row;
@@ -60,30 +71,33 @@ void Max2x2Row(const PoolingRowsCall& call, size_t row, int32_t* index) {
   for (size_t i = 0; i < n; i += lanes) {
     const size_t at = HWY_MIN(i, n - lanes);
     const VI cell = hn::Add(twice, hn::Set(di, static_cast<int32_t>(top_row * width + 2 * at)));
-    Max2x2At<kCells>(top + 2 * at, top + call.x.row + 2 * at, cell, step, bias, y + at,
+    Max2x2At<kCells>(d, top + 2 * at, top + call.x.row + 2 * at, cell, step, bias, y + at,
                      kCells ? index + at : nullptr);
   }
 }
 
 bool Max2x2(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
-  for (size_t r = 0; r < call.count; ++r) {
-    if (index.data == nullptr) {
-      Max2x2Row<false>(call, r, nullptr);
-    } else {
-      Max2x2Row<true>(call, r, index.data + r * index.row);
+  WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR {
+    for (size_t r = 0; r < call.count; ++r) {
+      if (index.data == nullptr) {
+        Max2x2Row<false>(d, call, r, nullptr);
+      } else {
+        Max2x2Row<true>(d, call, r, index.data + r * index.row);
+      }
     }
-  }
+  });
   return true;
 }
 
 // ---- Backward ----
 
 // Writes the two rows of cells under a vector of windows.
-HWY_INLINE void Spread2x2At(const uint16_t* offsets, const float* g, VI width, float* top,
+template <class D, class VI = hn::Vec<hn::RebindToSigned<D>>>
+HWY_INLINE void Spread2x2At(D d, const uint16_t* offsets, const float* g, VI width, float* top,
                             float* bottom) {
-  const D d;
-  const DI di;
-  const VI offset = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint16_t, DI>(), offsets));
+  using V = hn::Vec<D>;
+  const hn::RebindToSigned<D> di;
+  const VI offset = hn::PromoteTo(di, hn::LoadU(hn::Rebind<uint16_t, D>(), offsets));
   // Adding 0 turns -0 into +0, just as adding to a cleared cell does.
   const V value = hn::Add(hn::Zero(d), hn::LoadU(d, g));
   const auto take = [&](VI tap) HWY_ATTR __attribute__((always_inline)) {
@@ -95,16 +109,16 @@ HWY_INLINE void Spread2x2At(const uint16_t* offsets, const float* g, VI width, f
 }
 
 // Processes up to four vectors of windows in all rows; the last vector begins at window `last`.
-template <size_t kVectors>
+template <size_t kVectors, class D>
 void Spread2x2Strip(const uint16_t* offsets, const PoolingPlane<const float>& g,
                     const PlaneAxes& axes, size_t last, const PoolingPlane<float>& dx) {
   const size_t lanes = hn::Lanes(D()), n = axes.x.windows, g_row = g.row, row = dx.row;
-  const VI width = hn::Set(DI(), static_cast<int32_t>(axes.x.cells));
+  const auto width = hn::Set(hn::RebindToSigned<D>(), static_cast<int32_t>(axes.x.cells));
   const float* from = g.data;
   float* to = dx.data;
   const auto at = [&](size_t v) HWY_ATTR __attribute__((always_inline)) {
     const size_t i = v + 1 == kVectors ? last : v * lanes;
-    Spread2x2At(offsets + i, from + i, width, to + 2 * i, to + row + 2 * i);
+    Spread2x2At(D(), offsets + i, from + i, width, to + 2 * i, to + row + 2 * i);
   };
   for (size_t j = axes.y.windows; j > 0; --j) {
     at(0);
@@ -120,15 +134,19 @@ void Spread2x2Strip(const uint16_t* offsets, const PoolingPlane<const float>& g,
 void Spread2x2(const PlaneAxes& axes, const uint16_t* offsets, const PoolingPlane<const float>& g,
                const PoolingPlane<float>& dx) {
   const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
-  const size_t lanes = hn::Lanes(D());
-  for (size_t i = 0; i < n; i += 4 * lanes) {
-    const size_t first = HWY_MIN(i, n - lanes), size = HWY_MIN(n - first, 4 * lanes);
-    const auto by = size > 3 * lanes   ? Spread2x2Strip<4>
-                    : size > 2 * lanes ? Spread2x2Strip<3>
-                    : size > lanes     ? Spread2x2Strip<2>
-                                       : Spread2x2Strip<1>;
-    by(offsets + first, {g.data + first, g.row}, axes, size - lanes, {dx.data + 2 * first, dx.row});
-  }
+  WithVectorsFor(n, [&](auto d) HWY_ATTR {
+    using D = decltype(d);
+    const size_t lanes = hn::Lanes(d);
+    for (size_t i = 0; i < n; i += 4 * lanes) {
+      const size_t first = HWY_MIN(i, n - lanes), size = HWY_MIN(n - first, 4 * lanes);
+      const auto by = size > 3 * lanes   ? Spread2x2Strip<4, D>
+                      : size > 2 * lanes ? Spread2x2Strip<3, D>
+                      : size > lanes     ? Spread2x2Strip<2, D>
+                                         : Spread2x2Strip<1, D>;
+      by(offsets + first, {g.data + first, g.row}, axes, size - lanes,
+         {dx.data + 2 * first, dx.row});
+    }
+  });
   // The cells right of and below all windows get 0.
   for (size_t j = 2 * n < width ? 0 : 2 * height; j < axes.y.cells; ++j) {
     const size_t begin = j < 2 * height ? 2 * n : 0;
@@ -142,7 +160,7 @@ const PoolingForwardSpecial* Max2x2Table() {
 }
 
 const PoolingBackwardSpecial* Max2x2BackwardTable() {
-  static constexpr PoolingBackwardSpecial kTable = {.takes = FillVectors, .max = Spread2x2};
+  static constexpr PoolingBackwardSpecial kTable = {.takes = FillVectorsBackward, .max = Spread2x2};
   return &kTable;
 }
 

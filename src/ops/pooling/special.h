@@ -26,7 +26,7 @@ struct PoolingRowsCall {
 };
 
 struct PoolingForwardSpecial {
-  // Whether a row has enough windows to fill the vectors of the target.
+  // Whether a row has enough windows for the vectors of the kernel.
   bool (*takes)(const PoolingAxis& x) = nullptr;
   // y = bias + the maxima; index: their cells, data may be NULL. Returns false if there may be a
   // NaN: then the general steps must compute the rows.
