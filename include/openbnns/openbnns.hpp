@@ -14,6 +14,7 @@
 #include "labels.hpp"
 #include "layer.hpp"
 #include "layers/activation.hpp"
+#include "layers/arithmetic.hpp"
 #include "layers/convolution.hpp"
 #include "layers/fully_connected.hpp"
 #include "layers/gram.hpp"
