@@ -9,38 +9,6 @@
 
 namespace boundary = bnns::impl::boundary;
 
-// ---- Fused filters ----
-
-extern "C" BNNSFilter BNNSFilterCreateFusedLayer(size_t, const BNNSFilterType*, const void**,
-                                                 const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateFusedLayer", nullptr);
-}
-
-extern "C" int BNNSFusedFilterApplyBatch(BNNSFilter, size_t, const void*, size_t, void*, size_t,
-                                         bool) {
-  return boundary::not_implemented("BNNSFusedFilterApplyBatch", -1);
-}
-
-extern "C" int BNNSFusedFilterApplyMultiInputBatch(BNNSFilter, size_t, size_t, const void**,
-                                                   const size_t*, void*, size_t, bool) {
-  return boundary::not_implemented("BNNSFusedFilterApplyMultiInputBatch", -1);
-}
-
-extern "C" int BNNSFusedFilterApplyBackwardBatch(BNNSFilter, size_t, const void*, size_t,
-                                                 BNNSNDArrayDescriptor*, size_t, const void*,
-                                                 size_t, BNNSNDArrayDescriptor*, size_t,
-                                                 BNNSNDArrayDescriptor**) {
-  return boundary::not_implemented("BNNSFusedFilterApplyBackwardBatch", -1);
-}
-
-extern "C" int BNNSFusedFilterApplyBackwardMultiInputBatch(BNNSFilter, size_t, size_t, const void**,
-                                                           const size_t*, BNNSNDArrayDescriptor**,
-                                                           const size_t*, const void*, size_t,
-                                                           BNNSNDArrayDescriptor*, size_t,
-                                                           BNNSNDArrayDescriptor**) {
-  return boundary::not_implemented("BNNSFusedFilterApplyBackwardMultiInputBatch", -1);
-}
-
 // ---- Matrix multiply, tensor contraction ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(

@@ -125,7 +125,7 @@ void apply_quantizer(const BNNSLayerParametersQuantization* parameters,
   if (p.has_bias) call.reads(range_of(p.bias.view), "bias.data");
   call.check_overlaps();
   const FilterOptions options(filter_parameters);
-  QuantizeOp(options.memory, options.threads, p.problem).run(whole(in), whole(out));
+  QuantizeOp(options.memory, options.threads, p.problem, true).run(whole(in), whole(out));
 }
 
 }  // namespace bnns::impl

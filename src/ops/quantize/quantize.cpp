@@ -59,27 +59,38 @@ void store_block(const ConvertKernels& convert, const View& y, size_t first, siz
 
 }  // namespace
 
-QuantizeOp::QuantizeOp(const Memory& memory, size_t threads, const QuantizeProblem& problem)
-    : threads_(threads),
-      problem_(problem),
-      scale_(memory, problem.extent),
-      bias_(memory, problem.extent) {
-  std::fill_n(scale_.data(), problem.extent, 1.0f);
-  std::fill_n(bias_.data(), problem.extent, 0.0f);
-  load();
+QuantizeOp::QuantizeOp(const Memory& memory, size_t threads, const QuantizeProblem& problem,
+                       bool use_client_pointers)
+    : memory_(memory), threads_(threads), problem_(problem), scratch_(memory) {
+  if (!use_client_pointers) load(own_);
 }
 
-void QuantizeOp::load() {
-  const ConvertKernels& convert = *convert_kernels();
-  const auto read = [&](const View& from, Array<float>& to) {
-    if (from.data != nullptr) read_values(convert, from, 0, problem_.extent, to.data());
+void QuantizeOp::load(Array<float>& to) const {
+  const size_t extent = problem_.extent;
+  if (to.size() < 2 * extent) to = Array<float>(memory_, 2 * extent);
+  const auto read = [&](const View& from, float absent, float* values) {
+    if (from.data == nullptr) {
+      std::fill_n(values, extent, absent);
+    } else {
+      read_values(*convert_kernels(), from, 0, extent, values);
+    }
   };
-  read(problem_.scale, scale_);
-  read(problem_.bias, bias_);
+  read(problem_.scale, 1, to.data());
+  read(problem_.bias, 0, to.data() + extent);
 }
 
-void QuantizeOp::run(const View& x, const View& y) const {
+void QuantizeOp::reserve(size_t callers) {
+  scratch_.reserve(callers, [&](Array<float>& s) {
+    if (!own_) load(s);
+  });
+}
+
+void QuantizeOp::run(const View& x, const View& y) {
   const ConvertKernels& convert = *convert_kernels();
+  const auto scratch = scratch_.take();
+  if (!own_) load(*scratch);
+  const float* scales = own_ ? own_.data() : scratch->data();
+  const float* biases = scales + problem_.extent;
   const View from = plain(x), to = plain(y);
   const size_t threads = useful_threads(threads_, kNanoseconds * static_cast<double>(x.count));
   parallel_for(threads, div_up(x.count, kGrain), [&](size_t grain, size_t) {
@@ -91,7 +102,7 @@ void QuantizeOp::run(const View& x, const View& y) const {
       for (size_t i = 0; i < n; ++i) {
         const size_t index =
             problem_.extent == 1 ? 0 : (first + i) / problem_.inner % problem_.extent;
-        const double scale = double{scale_[index]}, bias = double{bias_[index]};
+        const double scale = double{scales[index]}, bias = double{biases[index]};
         values[i] = problem_.dequantize ? (values[i] - bias) / scale : scale * values[i] + bias;
       }
       store_block(convert, to, first, n, values);

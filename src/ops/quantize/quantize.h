@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "core/memory.h"
+#include "core/scratch_pool.h"
 #include "core/view.h"
 
 namespace bnns::impl {
@@ -22,18 +23,24 @@ struct QuantizeProblem {
 
 class QuantizeOp {
  public:
-  QuantizeOp(const Memory& memory, size_t threads, const QuantizeProblem& problem);
-
-  // Reads scale and bias, from where they lie at the moment. One caller at a time.
-  void load();
+  // Scale and bias are copied, or read where they lie at every call.
+  QuantizeOp(const Memory& memory, size_t threads, const QuantizeProblem& problem,
+             bool use_client_pointers);
 
   // x and y are collapsed views of the whole batch, of equal count.
-  void run(const View& x, const View& y) const;
+  void run(const View& x, const View& y);
+
+  void reserve(size_t callers);
 
  private:
+  // The scales, then the biases.
+  void load(Array<float>& to) const;
+
+  Memory memory_;
   size_t threads_;
   QuantizeProblem problem_;
-  Array<float> scale_, bias_;
+  Array<float> own_;
+  ScratchPool<Array<float>> scratch_;
 };
 
 }  // namespace bnns::impl
