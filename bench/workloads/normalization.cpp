@@ -105,6 +105,10 @@ void append_normalization(std::vector<Workload>& list, bool quick) {
     return;
   }
   add("bn+relu b8 64x56x56", 8, 64, 56);
+  add("bn+relu b8 64x28x28", 8, 64, 28);
+  add("bn+relu b8 64x14x14", 8, 64, 14);
+  add("bn+relu b8 64x8x8", 8, 64, 8);
+  add("bn+relu b8 64x7x7", 8, 64, 7);
   add("bn+relu b32 32x28x28", 32, 32, 28);
   add("bn+relu b256 128x1x1", 256, 128, 1);
   add("layernorm b256 1024", 256, 1024, 0);

@@ -92,6 +92,10 @@ void append_pooling(std::vector<Workload>& list, bool quick) {
   list.push_back(pooling({true, 3, 2, 1}, 8, channels, 56));
   list.push_back(pooling({false, 3, 2, 1}, 8, channels, 56));
   list.push_back(pooling({false, 7, 1, 0}, 8, 8 * channels, 7));
+  for (const size_t side : {28, 14, 8, 7}) {
+    list.push_back(pooling({true, 2, 2, 0}, 8, channels, side));
+    list.push_back(pooling({false, 2, 2, 0}, 8, channels, side));
+  }
   list.push_back(pooling({true, 2, 2, 0, Fused::kRelu}, 8, channels, 56));
   list.push_back(pooling({false, 3, 2, 1, Fused::kTanh}, 8, channels, 56));
   list.push_back(pooling({false, 7, 1, 0, Fused::kRelu}, 8, 8 * channels, 7));
