@@ -37,13 +37,15 @@ class Layer {
       throw Error(Error::Code::unable_to_create_layer, class_name,
                   detail::in_cpp_names(OpenBNNSGetLastError()));
     }
-    for (const auto& parameter : parameters) {
-      if (parameter && parameter->owner()) owners_.push_back(parameter->owner());
-    }
+    for (const auto& parameter : parameters) keep(parameter);
   }
   ~Layer() = default;
   Layer(Layer&&) noexcept = default;
   Layer& operator=(Layer&&) noexcept = default;
+
+  void keep(const std::optional<ParameterDescriptor>& parameter) {
+    if (parameter && parameter->owner()) owners_.push_back(parameter->owner());
+  }
 
   void require_ready(std::size_t batch_size, const char* operation) const {
     detail::require(filter_ != nullptr, Error::Code::invalid_argument, operation,

@@ -17,6 +17,7 @@
 #include "layers/arithmetic.hpp"
 #include "layers/convolution.hpp"
 #include "layers/fully_connected.hpp"
+#include "layers/fused.hpp"
 #include "layers/gram.hpp"
 #include "layers/loss.hpp"
 #include "layers/normalization.hpp"

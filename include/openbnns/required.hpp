@@ -1,5 +1,5 @@
-// Fields of option structures that have no default. Leaving one out, or giving it a value of a
-// wrong type, is an error of the compiler whose text names the field.
+// Fields of option structures that have no default. Leaving one out is an error of the compiler
+// whose text names the field.
 #ifndef OPENBNNS_REQUIRED_HPP
 #define OPENBNNS_REQUIRED_HPP
 
@@ -13,20 +13,17 @@ namespace bnns {
 // name brings its own.
 namespace field {
 
-#define OPENBNNS_FIELD(name)                                                        \
-  struct name {                                                                     \
-    template <bool given>                                                           \
-    static constexpr void require() {                                               \
-      static_assert(given, "the field ." #name " must be given");                   \
-    }                                                                               \
-    template <bool fits>                                                            \
-    static constexpr void require_type() {                                          \
-      static_assert(fits, "the field ." #name " cannot have a value of this type"); \
-    }                                                                               \
+#define OPENBNNS_FIELD(name)                                      \
+  struct name {                                                   \
+    template <bool given>                                         \
+    static constexpr void require() {                             \
+      static_assert(given, "the field ." #name " must be given"); \
+    }                                                             \
   }
 
 OPENBNNS_FIELD(alpha);
-OPENBNNS_FIELD(epsilon);
+OPENBNNS_FIELD(convolution_weights);
+OPENBNNS_FIELD(fully_connected_weights);
 OPENBNNS_FIELD(function);
 OPENBNNS_FIELD(group_count);
 OPENBNNS_FIELD(huber_delta);
@@ -39,6 +36,7 @@ OPENBNNS_FIELD(kernel_size);
 OPENBNNS_FIELD(labels);
 OPENBNNS_FIELD(learning_rate);
 OPENBNNS_FIELD(loss_function);
+OPENBNNS_FIELD(normalization);
 OPENBNNS_FIELD(output);
 OPENBNNS_FIELD(output_gradient);
 OPENBNNS_FIELD(type);
@@ -59,9 +57,9 @@ class Required {
 
   constexpr Required(T value) requires(!std::is_class_v<T>) : value_(value) {}
   template <typename U>
-  requires(std::is_class_v<T> &&
+  requires(std::is_class_v<T>&& std::convertible_to<U, T> &&
            !std::same_as<std::remove_cvref_t<U>, Required>) constexpr Required(U&& value)
-      : value_(convert(std::forward<U>(value))) {}
+      : value_(std::forward<U>(value)) {}
 
   constexpr operator const T&() const noexcept { return value_; }
   constexpr operator T&() noexcept { return value_; }
@@ -71,16 +69,6 @@ class Required {
   constexpr T* operator->() noexcept { return &value_; }
 
  private:
-  template <typename U>
-  static constexpr T convert(U&& value) {
-    if constexpr (std::convertible_to<U, T>) {
-      return std::forward<U>(value);
-    } else {
-      Field::template require_type<false>();
-      return T{};
-    }
-  }
-
   T value_;
 };
 

@@ -60,12 +60,39 @@ struct NormalizationBackwardArguments {
   std::optional<Descriptor> gamma_gradient = std::nullopt;
 };
 
+namespace detail {
+
+// Of the two types that have them.
+inline normalization::Batch moving_statistics(const NormalizationType& type) {
+  if (const auto* batch = std::get_if<normalization::Batch>(&type)) return *batch;
+  if (const auto* instance = std::get_if<normalization::Instance>(&type)) {
+    return {instance->moving_mean, instance->moving_variance};
+  }
+  return {};
+}
+
+// With the fields of the type set.
+inline BNNSLayerParametersNormalization normalization_parameters(const NormalizationType& type) {
+  BNNSLayerParametersNormalization parameters = {};
+  if (const auto* layer = std::get_if<normalization::Layer>(&type)) {
+    parameters.normalization_axis = layer->normalization_axis;
+  } else if (const auto* group = std::get_if<normalization::Group>(&type)) {
+    parameters.num_groups = group->group_count;
+  }
+  const normalization::Batch moving = moving_statistics(type);
+  parameters.moving_mean_desc = value_or_zero(moving.moving_mean);
+  parameters.moving_variance_desc = value_or_zero(moving.moving_variance);
+  return parameters;
+}
+
+}  // namespace detail
+
 class NormalizationLayer : public Layer {
  public:
   explicit NormalizationLayer(const NormalizationLayerOptions& options)
       : Layer(create(options), "NormalizationLayer",
-              {options.beta, options.gamma, moving(*options.type).moving_mean,
-               moving(*options.type).moving_variance}),
+              {options.beta, options.gamma, detail::moving_statistics(*options.type).moving_mean,
+               detail::moving_statistics(*options.type).moving_variance}),
         input_(*options.input),
         output_(*options.output) {}
 
@@ -115,31 +142,8 @@ class NormalizationLayer : public Layer {
   }
 
  private:
-  using Parameters = BNNSLayerParametersNormalization;
-
-  // The moving statistics of the two types that have them.
-  static normalization::Batch moving(const NormalizationType& type) {
-    if (const auto* batch = std::get_if<normalization::Batch>(&type)) return *batch;
-    if (const auto* instance = std::get_if<normalization::Instance>(&type)) {
-      return {instance->moving_mean, instance->moving_variance};
-    }
-    return {};
-  }
-
-  static void set(const normalization::Layer& type, Parameters& parameters) {
-    parameters.normalization_axis = type.normalization_axis;
-  }
-  static void set(const normalization::Group& type, Parameters& parameters) {
-    parameters.num_groups = type.group_count;
-  }
-  template <typename Type>
-  static void set(const Type& type, Parameters& parameters) {
-    if (type.moving_mean) parameters.moving_mean_desc = *type.moving_mean;
-    if (type.moving_variance) parameters.moving_variance_desc = *type.moving_variance;
-  }
-
   static BNNSFilter create(const NormalizationLayerOptions& options) {
-    Parameters parameters = {};
+    BNNSLayerParametersNormalization parameters = detail::normalization_parameters(*options.type);
     parameters.i_desc = *options.input;
     parameters.o_desc = *options.output;
     if (options.beta) parameters.beta_desc = *options.beta;
@@ -147,7 +151,6 @@ class NormalizationLayer : public Layer {
     parameters.momentum = options.momentum;
     parameters.epsilon = options.epsilon;
     parameters.activation = options.activation.native();
-    std::visit([&](const auto& type) { set(type, parameters); }, *options.type);
     const BNNSFilterParameters native = detail::native(options.filter_parameters);
     const auto type = static_cast<BNNSFilterType>(BNNSBatchNorm + options.type->index());
     return BNNSFilterCreateLayerNormalization(type, &parameters, &native);
