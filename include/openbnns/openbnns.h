@@ -61,6 +61,10 @@ OPENBNNS_API int OpenBNNSFilterReserve(BNNSFilter filter, size_t batch_size, siz
    weights, working memory of its callers so far. 0 if it is no filter. */
 OPENBNNS_API size_t OpenBNNSFilterGetMemorySize(BNNSFilter filter);
 
+/* 0 if a layer with this fused activation has a backward pass: its slope can be computed from the
+   output. Else -1, and the last error says why. */
+OPENBNNS_API int OpenBNNSCheckFusedActivation(const BNNSActivation* activation);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,13 +27,19 @@ class ParameterDescriptor : public Descriptor {
   template <OwnsMemory Array>
   ParameterDescriptor(const Array& array) : ParameterDescriptor(array.descriptor()) {
     owner_ = array.owner();
+    trained_ = requires {
+      array.gradient;
+    };
   }
 
   // Empty for a plain pointer.
   const std::shared_ptr<const void>& owner() const noexcept { return owner_; }
+  // Whether it was made from a Parameter, which has a gradient: the layer is going to be trained.
+  bool is_trained() const noexcept { return trained_; }
 
  private:
   std::shared_ptr<const void> owner_;
+  bool trained_ = false;
 };
 
 }  // namespace bnns

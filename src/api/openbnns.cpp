@@ -3,6 +3,7 @@
 
 #include "api/boundary.h"
 #include "core/filter.h"
+#include "layers/activation.h"
 #include "core/log.h"
 #include "core/target.h"
 
@@ -40,6 +41,15 @@ const char* OpenBNNSGetTarget(void) {
 
 const char* const* OpenBNNSGetSupportedTargets(void) {
   return supported_targets();
+}
+
+int OpenBNNSCheckFusedActivation(const BNNSActivation* activation) {
+  return boundary::status("OpenBNNSCheckFusedActivation", [&] {
+    require(activation != nullptr, "activation is NULL");
+    const ActivationInfo& info = read_activation(*activation);
+    if (info.function == BNNSActivationFunctionIdentity) return;
+    require_slope_from_output(FusedActivation(info, coefficients_of(*activation)));
+  });
 }
 
 size_t OpenBNNSFilterGetMemorySize(BNNSFilter filter) {

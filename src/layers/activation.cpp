@@ -337,8 +337,7 @@ BNNSNDArrayDescriptor ActivationFilter::pointer(BNNSPointerSpecifier target) {
 void require_slope_from_output(const FusedActivation& f) {
   constexpr const char* kRule =
       "; its slope cannot be had from the output, so that it cannot be trained fused: use a "
-      "separate "
-      "activation layer";
+      "separate activation layer";
   require(f.info().from_output, "activation is ", f.info().name, kRule);
   require(f.slope_known(), "activation is ", f.info().name, " with alpha ",
           double{f.coefficients().alpha}, kRule);

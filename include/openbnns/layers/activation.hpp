@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -111,6 +112,21 @@ inline std::uint32_t axis_flags(const std::vector<std::size_t>& axes, const char
     flags |= std::uint32_t{1} << axis;
   }
   return flags;
+}
+
+}  // namespace detail
+
+namespace detail {
+
+// A layer whose parameters are going to be trained must have a backward pass.
+inline void require_trainable(const ActivationFunction& activation,
+                              std::initializer_list<std::optional<ParameterDescriptor>> parameters,
+                              const char* class_name) {
+  for (const auto& parameter : parameters) {
+    if (!parameter || !parameter->is_trained()) continue;
+    check(OpenBNNSCheckFusedActivation(&activation.native()), Error::Code::unable_to_create_layer,
+          class_name);
+  }
 }
 
 }  // namespace detail

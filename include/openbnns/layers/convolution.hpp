@@ -64,6 +64,8 @@ class ConvolutionLayer : public UnaryLayer {
 
  private:
   static BNNSFilter create(const ConvolutionLayerOptions& options) {
+    detail::require_trainable(options.activation, {options.weights, options.bias},
+                              "ConvolutionLayer");
     BNNSLayerParametersConvolution parameters = {};
     parameters.i_desc = *options.input;
     parameters.w_desc = *options.weights;

@@ -31,6 +31,8 @@ class FullyConnectedLayer : public ConvolutionLayer {
 
  private:
   static BNNSFilter create(const FullyConnectedLayerOptions& options) {
+    detail::require_trainable(options.activation, {options.weights, options.bias},
+                              "FullyConnectedLayer");
     const BNNSLayerParametersFullyConnected parameters = {
         .i_desc = *options.input,
         .w_desc = *options.weights,

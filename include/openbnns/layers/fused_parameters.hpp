@@ -148,6 +148,7 @@ class FusedStage {
     set_arithmetic(static_cast<std::uint32_t>(*p.function), &ternary_);
   }
   void set(const FusedNormalizationParameters& p, const Inputs& inputs, const Descriptor& output) {
+    detail::require_trainable(p.activation, {p.beta, p.gamma}, "FusedLayer");
     normalization_ = detail::normalization_parameters(*p.type);
     normalization_.i_desc = inputs[0];
     normalization_.o_desc = output;

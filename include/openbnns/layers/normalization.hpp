@@ -143,6 +143,8 @@ class NormalizationLayer : public Layer {
 
  private:
   static BNNSFilter create(const NormalizationLayerOptions& options) {
+    detail::require_trainable(options.activation, {options.beta, options.gamma},
+                              "NormalizationLayer");
     BNNSLayerParametersNormalization parameters = detail::normalization_parameters(*options.type);
     parameters.i_desc = *options.input;
     parameters.o_desc = *options.output;

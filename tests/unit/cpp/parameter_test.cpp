@@ -68,6 +68,30 @@ TEST(CppParameter, MovingStatisticsOutliveTheirTensors) {
   EXPECT_TRUE(mean_memory.expired());
 }
 
+TEST(CppParameter, ALayerThatCannotBeTrainedIsNotMade) {
+  const Parameter w(Shape::matrix_row_major(2, 2));
+  const auto silu = ActivationFunction::silu();
+  const auto make = [&](const ParameterDescriptor& weights) {
+    FullyConnectedLayer layer({.input = Shape::vector(2),
+                               .output = Shape::vector(2),
+                               .weights = weights,
+                               .activation = silu});
+  };
+  expect_error([&] { make(w); }, Error::Code::unable_to_create_layer,
+               "use a separate activation layer");
+  EXPECT_NO_THROW(make(w.value));  // for inference
+  const Parameter gamma(Shape::vector(2));
+  expect_error(
+      [&] {
+        NormalizationLayer layer({.type = normalization::Batch{},
+                                  .input = Shape::vector(2),
+                                  .output = Shape::vector(2),
+                                  .gamma = gamma,
+                                  .activation = silu});
+      },
+      Error::Code::unable_to_create_layer, "use a separate activation layer");
+}
+
 TEST(CppParameter, AdamCountsItsSteps) {
   Parameter a(Tensor::from({1, 2}, {2})), b(Shape::vector(1));
   a.gradient.copy_from(std::vector<float>{1, -1});
