@@ -11,6 +11,7 @@
 namespace bench {
 
 struct Activation;
+struct Arithmetic;
 struct Convolution;
 struct FullyConnected;
 struct Gram;
@@ -24,6 +25,7 @@ class Peer {
   virtual ~Peer() = default;
   virtual std::string describe() const = 0;  // name, version, and the settings it runs with
   virtual void activation(const Activation&, Rows&) {}
+  virtual void arithmetic(const Arithmetic&, Rows&) {}
   virtual void convolution(const Convolution&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
   virtual void gram(const Gram&, Rows&) {}

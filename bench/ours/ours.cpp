@@ -8,6 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "workloads/arithmetic.h"
 #include "workloads/convolution.h"
 #include "workloads/gram.h"
 #include "workloads/normalization.h"
@@ -80,6 +81,9 @@ class Ours final : public Peer {
     add_our_convolution(p, int(threads_), rows);
   }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
+  void arithmetic(const Arithmetic& p, Rows& rows) override {
+    add_our_arithmetic(p, int(threads_), rows);
+  }
   void gram(const Gram& p, Rows& rows) override { add_our_gram(p, int(threads_), rows); }
   void loss(const Loss& p, Rows& rows) override;
   void optimizer(const Optimizer& p, Rows& rows) override;

@@ -9,6 +9,7 @@
 #include "spec/layers/fully_connected.h"
 #include "workloads/convolution.h"
 #include "workloads/gemm.h"
+#include "workloads/arithmetic.h"
 #include "workloads/gram.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
@@ -193,6 +194,7 @@ std::vector<Workload> workloads(bool quick) {
   }
   append_gemm(list, quick);
   append_gram(list, quick);
+  append_arithmetic(list, quick);
 
   for (Function f :
        {Function::kRelu, Function::kSigmoid, Function::kTanh, Function::kGelu, Function::kSilu}) {
