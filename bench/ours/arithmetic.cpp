@@ -4,6 +4,7 @@
 #include <openbnns/bnns.h>
 #include <openbnns/openbnns.h>
 
+#include <array>
 #include <stdexcept>
 
 namespace bench {
@@ -51,16 +52,17 @@ void add_our_arithmetic(const Arithmetic& p, int threads, Rows& rows) {
   const size_t inputs = p.unary() ? 1 : 2, batch = p.batch;
   const auto out = std::make_shared<Buffer>(p.a.size());
   const auto da = std::make_shared<Buffer>(p.a.size()), db = std::make_shared<Buffer>(p.b.size());
-  const std::array<const void*, 2> in = {p.a.data(), p.b.data()};
+  const float *a = p.a.data(), *b = p.b.data();
   const std::array<size_t, 2> strides = {};
-  const auto forward = [=]() mutable {
-    require_success(BNNSArithmeticFilterApplyBatch(filter.get(), batch, inputs, in.data(),
-                                                   strides.data(), out->data(), 0));
+  const auto forward = [=] {
+    const void* in[] = {a, b};
+    require_success(BNNSArithmeticFilterApplyBatch(filter.get(), batch, inputs, in, strides.data(),
+                                                   out->data(), 0));
   };
   rows.add("fwd", {.who = "ours",
                    .run = repeated(forward),
                    .results =
-                       [=]() mutable {
+                       [=] {
                          forward();
                          return std::vector<Result>{{.tensor = "out", .value = out->copy()}};
                        },
@@ -69,17 +71,17 @@ void add_our_arithmetic(const Arithmetic& p, int threads, Rows& rows) {
                               b_delta = image(p.broadcast ? 1 : p.side, p.channels, db->data()),
                               out_delta = image(p.side, p.channels, p.out_delta.data());
   const float* y = p.unary() ? p.out.data() : nullptr;
-  const auto backward = [=]() mutable {
+  const auto backward = [=] {
+    const void* in[] = {a, b};
     BNNSNDArrayDescriptor d1 = a_delta, d2 = b_delta, dy = out_delta;
     BNNSNDArrayDescriptor* deltas[] = {&d1, &d2};
-    require_success(BNNSArithmeticFilterApplyBackwardBatch(filter.get(), batch, inputs, in.data(),
-                                                           strides.data(), deltas, strides.data(),
-                                                           y, 0, &dy, 0));
+    require_success(BNNSArithmeticFilterApplyBackwardBatch(
+        filter.get(), batch, inputs, in, strides.data(), deltas, strides.data(), y, 0, &dy, 0));
   };
   rows.add("bwd", {.who = "ours",
                    .run = repeated(backward),
                    .results =
-                       [=]() mutable {
+                       [=] {
                          backward();
                          std::vector<Result> results = {{.tensor = "a_delta", .value = da->copy()}};
                          if (inputs == 2)

@@ -100,7 +100,12 @@ Case::Case(Provider& p)
   connect(out);
   for (size_t k = 0; k < inputs; ++k) connect(in[k]);
   show("out", out.desc);
-  for (size_t k = 0; k < inputs; ++k) show("in", in[k].desc);
+  for (size_t k = 0; k < inputs; ++k) {
+    show("in", in[k].desc);
+    show("in_delta", in[k].delta);
+    show("role", in[k].role);
+    show("stride", in[k].delta_batch.stride);
+  }
   show("function", function);
   show("batch", batch);
 }
@@ -149,7 +154,9 @@ struct Arguments {
       delta_stride[k] = o.delta_batch.stride;
       if (all || p.one_in(6)) o.delta.data = nullptr;
       if (!p.one_in(40)) delta[k] = &o.delta;
-      if (delta[k] != nullptr && o.delta.data != nullptr) gradients |= mask_of(o.gradient);
+      const bool ignored = o.role == BNNSConstant || o.desc.data_type == BNNSDataTypeBoolean;
+      if (delta[k] != nullptr && o.delta.data != nullptr && !ignored)
+        gradients |= mask_of(o.gradient);
     }
   }
 };

@@ -288,11 +288,12 @@ void ArithmeticOp::backward_reduced(const Gradients& g, size_t input, bool accum
 // ---- The whole ----
 
 void ArithmeticOp::prepare(Scratch& scratch, uint32_t wanted, size_t samples) const {
+  // A call has tensors of this size; what is reserved beforehand may be any number.
+  const size_t elements = checked_mul(problem_.out.count, samples, "the elements of a batch");
   if (activation().is_along_axes()) {
     // g, and y in float if it is stored in another type.
     const size_t tensors = problem_.out.is_float() ? 1 : 2;
-    const size_t size =
-        checked_mul(checked_mul(problem_.out.count, samples, "out"), tensors, "out");
+    const size_t size = checked_mul(elements, tensors, "the elements of a batch");
     if (scratch.g.size() < size) scratch.g = Array<float>(memory_, size);
   }
   size_t sums = 0;
