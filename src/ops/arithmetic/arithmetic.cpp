@@ -82,8 +82,8 @@ ArithmeticOp::ArithmeticOp(const Memory& memory, size_t threads, const Arithmeti
 
 void ArithmeticOp::forward(const Values& values, uint64_t stream) {
   const FusedActivation& activation = problem_.activation;
-  const View out_view = with_samples(values.out);
-  if (activation.ignores_input()) return activation.forward(threads_, out_view, stream);
+  if (activation.ignores_input())
+    return activation.forward(threads_, with_samples(values.out), stream);
 
   const size_t inputs = problem_.inputs();
   Pass pass(problem_.out, values.out.size);
@@ -114,7 +114,7 @@ void ArithmeticOp::forward(const Values& values, uint64_t stream) {
     const size_t first = grain * kGrain;
     pass.run(*convert_, first, std::min(kGrain, count - first), fused ? kCached : kGrain, body);
   });
-  if (!activation.is_element()) activation.forward(threads_, out_view, stream);
+  if (!activation.is_element()) activation.forward(threads_, with_samples(values.out), stream);
 }
 
 }  // namespace bnns::impl

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 
 #include "core/axes.h"
 #include "core/batch.h"
@@ -31,7 +32,7 @@ class Pass {
   // Adds a tensor that has the axes of the output with its extent or 1, and returns its number. One
   // that has no samples is the same in all of them.
   size_t add(const Batch& tensor, bool sample, Operand::Access access) {
-    Tensor& t = tensor_[count_];
+    Tensor& t = *new (tensor_[count_]) Tensor;
     t.view.data = tensor.data;
     t.view.type = tensor.sample->type;
     t.view.scaling = tensor.sample->scaling;
@@ -47,7 +48,7 @@ class Pass {
   void push(size_t k) {
     AxisOf<kTensors> axis = {.extent = extent(k), .reduced = false, .stride = {}};
     for (size_t t = 0; t < count_; ++t)
-      axis.stride[t] = static_cast<ptrdiff_t>(tensor_[t].stride[k]);
+      axis.stride[t] = static_cast<ptrdiff_t>(tensor(t).stride[k]);
     axes_.push_collapsed(axis);
   }
   void push_all() {
@@ -79,10 +80,16 @@ class Pass {
   }
   Mode mode_of(const Tensor& t, size_t number, bool values) const;
 
-  View out_;
+  Tensor& tensor(size_t t) { return *std::launder(reinterpret_cast<Tensor*>(tensor_[t])); }
+  const Tensor& tensor(size_t t) const {
+    return *std::launder(reinterpret_cast<const Tensor*>(tensor_[t]));
+  }
+
+  const View& out_;
   size_t samples_;
   size_t count_ = 0;
-  Tensor tensor_[kTensors];
+  // Made when they are added: clearing all of them would be felt in calls on small tensors.
+  alignas(Tensor) std::byte tensor_[kTensors][sizeof(Tensor)];
   AxesOf<kTensors> axes_;
   bool by_rows_ = false;
   bool buffered_ = false;
@@ -101,13 +108,13 @@ inline void Pass::close(bool values) {
   by_rows_ = axes_.rank() <= 1 || axes_[0].extent >= kShort;
   for (size_t t = 0; t < count_; ++t) {
     const View own = view_of(axes_, t);
-    View& view = tensor_[t].view;
+    View& view = tensor(t).view;
     view.rank = own.rank;
     view.count = own.count;
     std::copy_n(own.extent, own.rank, view.extent);
     std::copy_n(own.stride, own.rank, view.stride);
-    tensor_[t].mode = mode_of(tensor_[t], t, values);
-    buffered_ |= !is_direct(tensor_[t].mode);
+    tensor(t).mode = mode_of(tensor(t), t, values);
+    buffered_ |= !is_direct(tensor(t).mode);
   }
 }
 
@@ -116,31 +123,35 @@ void Pass::run(const ConvertKernels& kernels, size_t first, size_t count, size_t
                const Body& body) const {
   alignas(64) float buffers[kTensors][kBlock];
   if (buffered_) most = std::min(most, kBlock);
+  bool filled = false;  // the buffers of values hold those of this row
   AxesWalker<kTensors> walker(axes_, first);
   while (count > 0) {
     Block block;
     block.n = std::min(most, by_rows_ ? std::min(count, walker.run()) : count);
     for (size_t t = 0; t < count_; ++t) {
-      const Tensor& tensor = tensor_[t];
-      auto* data = static_cast<float*>(tensor.view.data);
-      block.is_value[t] = tensor.mode == Mode::kValue;
+      const Tensor& source = tensor(t);
+      auto* data = static_cast<float*>(source.view.data);
+      block.is_value[t] = source.mode == Mode::kValue;
       block.row[t] = buffers[t];
-      if (tensor.mode == Mode::kFlat) {
+      if (source.mode == Mode::kFlat) {
         block.row[t] = data + first;
-      } else if (is_direct(tensor.mode)) {
+      } else if (is_direct(source.mode)) {
         block.row[t] = data + walker.offsets()[t];
-      } else if (tensor.mode == Mode::kFill) {
-        read_values(kernels, tensor.view, first, 1, buffers[t]);
+      } else if (source.mode == Mode::kFill) {
+        // One value per row. Later blocks of a row are not longer than the first of this call.
+        if (filled) continue;
+        read_values(kernels, source.view, first, 1, buffers[t]);
         std::fill_n(buffers[t] + 1, block.n - 1, buffers[t][0]);
-      } else if (tensor.access != Operand::kWrite) {
-        read_values(kernels, tensor.view, first, block.n, buffers[t]);
+      } else if (source.access != Operand::kWrite) {
+        read_values(kernels, source.view, first, block.n, buffers[t]);
       }
     }
     body(block);
     for (size_t t = 0; t < count_; ++t) {
-      if (tensor_[t].mode == Mode::kGather && tensor_[t].access != Operand::kRead)
-        write_values(kernels, tensor_[t].view, first, block.n, buffers[t]);
+      if (tensor(t).mode == Mode::kGather && tensor(t).access != Operand::kRead)
+        write_values(kernels, tensor(t).view, first, block.n, buffers[t]);
     }
+    filled = by_rows_ && block.n < walker.run();
     if (by_rows_) walker.advance(block.n);
     first += block.n;
     count -= block.n;

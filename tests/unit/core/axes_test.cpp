@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -51,6 +52,26 @@ TEST(Axes, OfNothingHaveOneElement) {
   EXPECT_EQ(axes.count(), 1u);
   EXPECT_EQ(axes.at(0), AxesOffsets());
   EXPECT_EQ(axes.at(0, {1, 2, 3, 4}), (AxesOffsets{1, 2, 3, 4}));
+}
+
+TEST(Axes, AreWalkedInRuns) {
+  const Axes axes = make_axes({{.extent = 3, .reduced = true, .stride = {1, 0, 1, -1}},
+                               {.extent = 2, .reduced = false, .stride = {3, 1, 0, -3}},
+                               {.extent = 4, .reduced = false, .stride = {6, 2, 3, 0}}});
+  for (size_t first = 0; first < axes.count(); ++first) {
+    for (const size_t most : {size_t{1}, size_t{2}, size_t{3}}) {
+      AxesWalker<kMaxAxesTensors> walker(axes, first);
+      for (size_t i = first; i < axes.count();) {
+        EXPECT_EQ(walker.offsets(), axes.at(i));
+        EXPECT_EQ(walker.run(), 3 - i % 3);
+        const size_t n = std::min(most, walker.run());
+        walker.advance(n);
+        i += n;
+      }
+    }
+  }
+  const Axes none;
+  EXPECT_EQ(AxesWalker<kMaxAxesTensors>(none, 0).run(), 1u);
 }
 
 TEST(Axes, GiveTheOffsetsOfEveryTensor) {
