@@ -9,54 +9,6 @@
 
 namespace boundary = bnns::impl::boundary;
 
-// ---- Matrix multiply, tensor contraction ----
-
-extern "C" BNNSFilter BNNSFilterCreateLayerBroadcastMatMul(
-    const BNNSLayerParametersBroadcastMatMul*, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerBroadcastMatMul", nullptr);
-}
-
-extern "C" BNNSFilter BNNSFilterCreateLayerTensorContraction(
-    const BNNSLayerParametersTensorContraction*, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerTensorContraction", nullptr);
-}
-
-extern "C" int BNNSFilterApplyTwoInput(BNNSFilter, const void*, const void*, void*) {
-  return boundary::not_implemented("BNNSFilterApplyTwoInput", -1);
-}
-
-extern "C" int BNNSFilterApplyTwoInputBatch(BNNSFilter, size_t, const void*, size_t, const void*,
-                                            size_t, void*, size_t) {
-  return boundary::not_implemented("BNNSFilterApplyTwoInputBatch", -1);
-}
-
-extern "C" int BNNSFilterApplyBackwardTwoInputBatch(
-    BNNSFilter, size_t, const void*, size_t, BNNSNDArrayDescriptor*, size_t, const void*, size_t,
-    BNNSNDArrayDescriptor*, size_t, const void*, size_t, const BNNSNDArrayDescriptor*, size_t,
-    BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*) {
-  return boundary::not_implemented("BNNSFilterApplyBackwardTwoInputBatch", -1);
-}
-
-extern "C" ssize_t BNNSMatMulWorkspaceSize(bool, bool, float, const BNNSNDArrayDescriptor*,
-                                           const BNNSNDArrayDescriptor*,
-                                           const BNNSNDArrayDescriptor*,
-                                           const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSMatMulWorkspaceSize", ssize_t{-1});
-}
-
-extern "C" int BNNSMatMul(bool, bool, float, const BNNSNDArrayDescriptor*,
-                          const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, void*,
-                          const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSMatMul", -1);
-}
-
-extern "C" void BNNSDirectApplyBroadcastMatMul(bool, bool, float, const BNNSNDArrayDescriptor*,
-                                               const BNNSNDArrayDescriptor*,
-                                               const BNNSNDArrayDescriptor*,
-                                               const BNNSFilterParameters*) {
-  static_cast<void>(boundary::not_implemented("BNNSDirectApplyBroadcastMatMul", 0));
-}
-
 // ---- Permute, padding, resize, dropout, reduction, embedding, quantization ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*,
