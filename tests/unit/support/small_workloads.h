@@ -9,6 +9,7 @@
 #include "support/gram_workload.h"
 #include "support/image_workload.h"
 #include "support/loss_workload.h"
+#include "support/matmul_workload.h"
 #include "support/unary_workload.h"
 
 namespace test {
@@ -22,6 +23,7 @@ inline Workloads small_workloads() {
   add_loss_workloads(all);
   add_gram_workloads(all);
   add_arithmetic_workloads(all);
+  add_matmul_workloads(all);
   return all;
 }
 
