@@ -1,9 +1,10 @@
-// Functions on arrays that need no layer: copies, transposition, clipping, norms.
+// Functions on arrays that need no layer: copies, transposition, products, clipping, norms.
 #ifndef OPENBNNS_FUNCTIONS_HPP
 #define OPENBNNS_FUNCTIONS_HPP
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "layers/activation.hpp"
@@ -43,6 +44,44 @@ inline void transpose(const Descriptor& input, Descriptor output, std::size_t fi
   detail::check_apply(
       BNNSTranspose(&output, &input, first_transpose_axis, second_transpose_axis, &native),
       "transpose");
+}
+
+struct MatrixMultiplyOptions {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  float alpha = 1;
+  FilterParameters filter_parameters = {};
+};
+
+// Bytes that a workspace for matrix_multiply needs; the memory of the arrays is not looked at.
+inline std::size_t matrix_multiply_workspace_size(const Descriptor& input_a,
+                                                  const Descriptor& input_b,
+                                                  const Descriptor& output,
+                                                  const MatrixMultiplyOptions& options = {}) {
+  const BNNSFilterParameters native = detail::native(options.filter_parameters);
+  const auto size = BNNSMatMulWorkspaceSize(options.transpose_a, options.transpose_b, options.alpha,
+                                            &input_a, &input_b, &output, &native);
+  detail::check_apply(size < 0 ? -1 : 0, "matrix_multiply_workspace_size");
+  return static_cast<std::size_t>(size);
+}
+
+// output = alpha op(input_a) op(input_b) on the last two axes; axes before them are broadcast. With
+// a workspace of the size above nothing is allocated.
+inline void matrix_multiply(const Descriptor& input_a, const Descriptor& input_b,
+                            const Descriptor& output, const MatrixMultiplyOptions& options = {},
+                            std::span<std::byte> workspace = {}) {
+  constexpr const char* kOperation = "matrix_multiply";
+  const BNNSFilterParameters native = detail::native(options.filter_parameters);
+  detail::require_one_sample_each(kOperation,
+                                  {{"input_a", input_a}, {"input_b", input_b}, {"output", output}});
+  if (!workspace.empty()) {
+    const std::size_t size = matrix_multiply_workspace_size(input_a, input_b, output, options);
+    detail::require(workspace.size() >= size, Error::Code::invalid_argument, kOperation,
+                    "workspace has ", workspace.size(), " bytes, the product needs ", size);
+  }
+  detail::check_apply(BNNSMatMul(options.transpose_a, options.transpose_b, options.alpha, &input_a,
+                                 &input_b, &output, workspace.data(), &native),
+                      kOperation);
 }
 
 inline void clip(float lower, float upper, const Descriptor& input, Descriptor output) {

@@ -7,6 +7,7 @@
 #error "openbnns/openbnns.hpp needs C++20: compile with -std=c++20, or use openbnns/openbnns.h"
 #else
 
+#include "binary_layer.hpp"
 #include "descriptor.hpp"
 #include "error.hpp"
 #include "filter_parameters.hpp"
@@ -15,6 +16,7 @@
 #include "layer.hpp"
 #include "layers/activation.hpp"
 #include "layers/arithmetic.hpp"
+#include "layers/broadcast_matrix_multiply.hpp"
 #include "layers/convolution.hpp"
 #include "layers/fully_connected.hpp"
 #include "layers/fused.hpp"

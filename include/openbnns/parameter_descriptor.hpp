@@ -31,6 +31,10 @@ class ParameterDescriptor : public Descriptor {
       array.gradient;
     };
   }
+  ParameterDescriptor(const Descriptor& descriptor, std::shared_ptr<const void> owner)
+      : ParameterDescriptor(descriptor) {
+    owner_ = std::move(owner);
+  }
 
   // Empty for a plain pointer.
   const std::shared_ptr<const void>& owner() const noexcept { return owner_; }

@@ -50,6 +50,8 @@ BOTH = [
     ("ActivationLayerOptions a{.input = x, .output = x}; (void)a;", ".function must be given"),
     ("NormalizationLayerOptions a{.input = image, .output = image}; (void)a;",
      ".type must be given"),
+    ("BroadcastMatrixMultiplyLayerOptions a{.input_b = w, .output = w}; (void)a;",
+     ".input_a must be given"),
     ("GramLayerOptions a{.input = image, .output = y}; (void)a;", ".alpha must be given"),
     ("FullyConnectedLayerOptions a{.input = x, .output = y, .wieghts = w}; (void)a;", "wieghts"),
     ("FullyConnectedLayerOptions a{.input = x, .weights = w, .output = y}; (void)a;", "output"),
