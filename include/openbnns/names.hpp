@@ -73,6 +73,8 @@ inline constexpr CppName kCppNames[] = {
     {"num_groups", "group_count"},
     {"reduction", "loss_reduction"},
     {"label_smooth", "label_smoothing"},
+    {"layer_params", "layers"},
+    {"delta_parameters", "parameters"},
     {"n_threads", "thread_count"},
     {"alloc_memory", "allocator"},
     {"free_memory", "deallocator"},
