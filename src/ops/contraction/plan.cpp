@@ -69,6 +69,14 @@ double count_of(const ContractionAxes& axes) {
   return n;
 }
 
+// Everything that is counted later is a part of one of these two numbers. Inputs whose elements
+// overlap, and a batch that memory is reserved for, may be larger than any memory.
+void require_countable(const ContractionAxes& axes) {
+  constexpr double kMost = 0x1p58;
+  require(count_of(axes) <= kMost, "the operation counts ", count_of(axes),
+          " elements; that is more than an address space");
+}
+
 double elements_of(const ContractionAxes& axes, ContractionTensor t) {
   double n = 1;
   for (const ContractionAxis& axis : axes) n *= axis.in(t) ? static_cast<double>(axis.extent) : 1;
@@ -116,6 +124,8 @@ ContractionPlan::ContractionPlan(const ContractionProblem& problem) : alpha(prob
       summed.push(axis);
     }
   }
+  require_countable(kept);
+  require_countable(summed);
   sort_by_stride(kept, kResult);
   sort_by_stride(summed, kLeft);
   form = ContractionForm::kElements;
