@@ -16,6 +16,7 @@ struct Convolution;
 struct FullyConnected;
 struct Gram;
 struct Loss;
+struct MatMul;
 struct Normalization;
 struct Optimizer;
 struct Pooling;
@@ -30,6 +31,7 @@ class Peer {
   virtual void fully_connected(const FullyConnected&, Rows&) {}
   virtual void gram(const Gram&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
+  virtual void matmul(const MatMul&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}
   virtual void pooling(const Pooling&, Rows&) {}

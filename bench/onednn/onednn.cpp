@@ -10,6 +10,7 @@
 
 #include "workloads/convolution.h"
 #include "workloads/gemm.h"
+#include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "onednn/onednn.h"
 #include "workloads/pooling.h"
@@ -198,6 +199,7 @@ class OneDnn final : public Peer {
   void activation(const Activation& p, Rows& rows) override;
   void convolution(const Convolution& p, Rows& rows) override { add_onednn_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
+  void matmul(const MatMul& p, Rows& rows) override { add_onednn_matmul(p, rows); }
   void normalization(const Normalization& p, Rows& rows) override {
     add_onednn_normalization(p, rows);
   }

@@ -11,6 +11,7 @@
 #include "workloads/arithmetic.h"
 #include "workloads/convolution.h"
 #include "workloads/gram.h"
+#include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
@@ -86,6 +87,7 @@ class Ours final : public Peer {
   }
   void gram(const Gram& p, Rows& rows) override { add_our_gram(p, int(threads_), rows); }
   void loss(const Loss& p, Rows& rows) override;
+  void matmul(const MatMul& p, Rows& rows) override { add_our_matmul(p, int(threads_), rows); }
   void optimizer(const Optimizer& p, Rows& rows) override;
   void normalization(const Normalization& p, Rows& rows) override {
     add_our_normalization(p, int(threads_), rows);

@@ -11,6 +11,7 @@
 
 #include "workloads/arithmetic.h"
 #include "workloads/convolution.h"
+#include "workloads/matmul.h"
 #include "workloads/pooling.h"
 #include "workloads/normalization.h"
 #include "torch/entry.h"
@@ -98,6 +99,7 @@ class Torch final : public Peer {
   void convolution(const Convolution& p, Rows& rows) override { add_torch_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void loss(const Loss& p, Rows& rows) override { add_torch_loss(p, rows); }
+  void matmul(const MatMul& p, Rows& rows) override { add_torch_matmul(p, rows); }
   void optimizer(const Optimizer& p, Rows& rows) override { add_torch_optimizer(p, rows); }
   void normalization(const Normalization& p, Rows& rows) override {
     add_torch_normalization(p, rows);

@@ -11,6 +11,7 @@
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
 #include "workloads/gram.h"
+#include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
@@ -195,6 +196,7 @@ std::vector<Workload> workloads(bool quick) {
   append_gemm(list, quick);
   append_gram(list, quick);
   append_arithmetic(list, quick);
+  append_matmul(list, quick);
 
   for (Function f :
        {Function::kRelu, Function::kSigmoid, Function::kTanh, Function::kGelu, Function::kSilu}) {

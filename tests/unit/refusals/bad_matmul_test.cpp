@@ -149,7 +149,7 @@ TEST(BadMatMul, Backward) {
       {"inA", {"inA is NULL"}, [](C& c) { c.a_pointer = nullptr; }},
       {"inB", {"inB is NULL"}, [](C& c) { c.b_pointer = nullptr; }},
       {"out_delta", {"out_delta is NULL"}, [](C& c) { c.c_delta_pointer = nullptr; }},
-      {"data of out_delta", {"out_delta is NULL"}, [](C& c) { c.c_delta.data = nullptr; }},
+      {"data of out_delta", {"out_delta.data is NULL"}, [](C& c) { c.c_delta.data = nullptr; }},
       {"weights", {"weights_delta", "no weights"}, [](C& c) { c.weights_delta = &c.a_delta; }},
       {"bias", {"bias_delta", "no bias"}, [](C& c) { c.bias_delta = &c.a_delta; }},
       {"flags",
