@@ -5,6 +5,13 @@
 
 using namespace bnns::impl;
 
+namespace {
+
+constexpr const char *kBackward = "BNNSFusedFilterApplyBackwardBatch",
+                     *kBackwardMulti = "BNNSFusedFilterApplyBackwardMultiInputBatch";
+
+}  // namespace
+
 extern "C" {
 
 BNNSFilter BNNSFilterCreateFusedLayer(const size_t number_of_fused_filters,
@@ -51,11 +58,12 @@ int BNNSFusedFilterApplyBackwardBatch(BNNSFilter filter, size_t batch_size, cons
                                       size_t in_delta_stride, const void* out, size_t out_stride,
                                       BNNSNDArrayDescriptor* out_delta, size_t out_delta_stride,
                                       BNNSNDArrayDescriptor** delta_parameters) {
-  return boundary::status("BNNSFusedFilterApplyBackwardBatch", [&] {
+  return boundary::status(kBackward, [&] {
     // A gradient that is not wanted may be NULL here, but not in a list of several.
     BNNSNDArrayDescriptor none = {};
     BNNSNDArrayDescriptor* delta = in_delta == nullptr ? &none : in_delta;
-    find_filter_as<FusedCalls>(filter).apply_fused_backward({.batch = batch_size,
+    find_filter_as<FusedCalls>(filter).apply_fused_backward({.function = kBackward,
+                                                             .batch = batch_size,
                                                              .inputs = 1,
                                                              .in = &in,
                                                              .in_stride = &in_stride,
@@ -74,11 +82,12 @@ int BNNSFusedFilterApplyBackwardMultiInputBatch(
     const size_t* in_stride, BNNSNDArrayDescriptor** in_delta, const size_t* in_delta_stride,
     const void* out, const size_t out_stride, BNNSNDArrayDescriptor* out_delta,
     size_t out_delta_stride, BNNSNDArrayDescriptor** delta_parameters) {
-  return boundary::status("BNNSFusedFilterApplyBackwardMultiInputBatch", [&] {
+  return boundary::status(kBackwardMulti, [&] {
     FusedCalls& calls = find_filter_as<FusedCalls>(filter);
     require(in_delta != nullptr, "in_delta is NULL; it must point to the gradients");
     require(in_delta_stride != nullptr, "in_delta_stride is NULL; it must point to the strides");
-    calls.apply_fused_backward({.batch = batch_size,
+    calls.apply_fused_backward({.function = kBackwardMulti,
+                                .batch = batch_size,
                                 .inputs = number_of_inputs,
                                 .in = in,
                                 .in_stride = in_stride,

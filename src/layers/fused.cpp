@@ -6,8 +6,8 @@
 //   inference                 with moving statistics scale and shift become part of the epilogue of
 //                             the first layer, and there is no z at all. Without them z lies in
 //                             working memory.
-// z is Float32 also where the descriptor between the two layers is of another type: it is rounded
-// once, at the end.
+// z is Float32 also where the type between the two layers is one of 16 bits: it is rounded once, at
+// the end. Before a quantization it may be of an integer type; then it is rounded to that.
 #include "layers/fused.h"
 
 #include <algorithm>
@@ -23,6 +23,16 @@ namespace {
 
 void require_inputs(size_t given, size_t inputs) {
   require(given == inputs, "number_of_inputs is ", given, "; the filter has ", inputs);
+}
+
+// Moving statistics, which training writes, must not be parameters of the first layer.
+template <class First>
+void check_statistics(const First& first, const NormalizationParameters& p) {
+  Call call(1);
+  call.writes(range_of(p.moving_mean.view), "moving_mean_desc.data");
+  call.writes(range_of(p.moving_variance.view), "moving_variance_desc.data");
+  first.read_client(call);
+  call.check_overlaps();
 }
 
 // The ranges that a forward call reads, checked against what it writes.
@@ -52,7 +62,7 @@ class FusedNormalizationFilter final : public Filter, public FusedCalls {
         p_(second),
         client_(options.use_client_pointer),
         op_(options.memory, options.threads, second.problem, options.use_client_pointer),
-        z_(packed_floats(first_.out().view)),
+        z_(packed_between(first_.out())),
         scratch_(options.memory) {}
 
   void apply_fused(const FusedForwardArgs& args) override;
@@ -90,6 +100,11 @@ class FusedNormalizationFilter final : public Filter, public FusedCalls {
   void run(const FusedInputs& inputs, const Batch& out, bool training, Scratch& scratch);
   void run_folded(const FusedInputs& inputs, const Batch& out, Scratch& scratch);
   void check_trainable(const FusedBackwardArgs& args) const;
+  static bool wants_parameters(const FusedBackwardArgs& args) {
+    bool any = false;
+    for (size_t k = 0; k < First::kSlots + 2; ++k) any |= is_wanted(slot(args, k));
+    return any;
+  }
 
   First first_;
   NormalizationParameters p_;
@@ -104,6 +119,8 @@ void FusedNormalizationFilter<First>::run(const FusedInputs& inputs, const Batch
                                           bool training, Scratch& scratch) {
   const size_t batch = out.size;
   float* values = training ? op_.input_of_training(batch) : buffer_of_z(scratch, batch);
+  // z takes the place of what an earlier pass has left for backward.
+  if (training) op_.training().remember(0);
   const Batch z = make_batch(z_, values, batch, 0);
   const bool moving = !training && p_.has_moving_mean && p_.has_moving_variance;
   Moments* moments =
@@ -136,6 +153,7 @@ void FusedNormalizationFilter<First>::apply_fused(const FusedForwardArgs& args) 
   Range read[kMaxArithmeticInputs];
   const size_t count = check_output(first_, inputs, out, read);
   if (client_) check_normalization_parameters(p_, read, count, range_of(out), args.training);
+  if (client_ && args.training) check_statistics(first_, p_);
 
   const auto scratch = scratch_.take();
   if (args.training) {
@@ -193,7 +211,8 @@ void FusedNormalizationFilter<First>::apply_fused_backward(const FusedBackwardAr
     First::check_apart(first, range_of(g.dgamma), kNames.gamma, true);
     if (client_) First::check_apart(first, range_of(p_.gamma.view), "gamma_desc.data", false);
   }
-  if (!client_) warn_of_copy("BNNSFusedFilterApplyBackwardBatch", "delta_parameters", "parameters");
+  if (!client_ && wants_parameters(args))
+    warn_of_copy(args.function, "an entry of delta_parameters", "parameters");
 
   const auto scratch = scratch_.take();
   Batch dz;
@@ -201,8 +220,10 @@ void FusedNormalizationFilter<First>::apply_fused_backward(const FusedBackwardAr
     dz = make_batch(z_, buffer_of_z(*scratch, args.batch), args.batch, 0);
     g.dx = whole(dz);
   }
-  op_.backward(g);
+  // The first layer may still lack working memory: the gradients of the second are stored last.
+  const NormalizationOp::Sums sums = op_.backward_to_sums(g);
   if (wants_first) first_.backward(first, dz);
+  op_.store_sums(g, sums);
 }
 
 template <class First>
@@ -233,7 +254,7 @@ class FusedQuantizationFilter final : public Filter, public FusedCalls {
         p_(second),
         client_(options.use_client_pointer),
         op_(options.memory, options.threads, second.problem, options.use_client_pointer),
-        z_(packed_floats(first_.out().view)),
+        z_(packed_between(first_.out())),
         scratch_(options.memory) {}
 
   void apply_fused(const FusedForwardArgs& args) override;

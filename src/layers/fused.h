@@ -18,6 +18,7 @@ struct FusedForwardArgs {
 };
 
 struct FusedBackwardArgs {
+  const char* function;  // the name of the C function, for a warning
   size_t batch;
   size_t inputs;
   const void* const* in;    // may be NULL, or have NULL in it

@@ -1,6 +1,7 @@
 // The first layer of a fused filter. The three classes have the same members: the tensors of a call
 // are read and checked first, then computed with. What a layer computes, z, is not the client's: it
-// is packed Float32, whatever the descriptor between the two layers says about strides and type.
+// is packed whatever the strides between the two layers are, and Float32 also where the type
+// between them is one of 16 bits. Integers are stored as such: they are rounded and saturated.
 #pragma once
 
 #include "core/call.h"
@@ -18,11 +19,13 @@ struct FusedInputs {
 };
 
 // One sample of z.
-inline View packed_floats(const View& like) {
-  View view = like;
+inline View packed_between(const Descriptor& out) {
+  View view = out.view;
   view.data = nullptr;
-  view.type = BNNSDataTypeFloat32;
-  view.scaling = {};
+  if (!out.type->is_integer()) {
+    view.type = BNNSDataTypeFloat32;
+    view.scaling = {};
+  }
   view.overlaps = false;
   size_t step = 1;
   for (size_t k = 0; k < view.rank; ++k) {
@@ -102,7 +105,7 @@ class WeightedFirst {
         streams_(op_.activation().is_random()) {}
 
   static Parameters packed(Parameters p) {
-    p.out.view = packed_floats(p.out.view);
+    p.out.view = packed_between(p.out);
     return p;
   }
 
@@ -153,7 +156,7 @@ class ArithmeticFirst {
 
   ArithmeticFirst(const FilterOptions& options, const ArithmeticParameters& parameters)
       : p_(parameters),
-        op_(options.memory, options.threads, packed(parameters.problem)),
+        op_(options.memory, options.threads, packed(parameters)),
         streams_(op_.activation().is_random()) {}
 
   size_t inputs() const { return p_.inputs(); }
@@ -203,8 +206,9 @@ class ArithmeticFirst {
   static constexpr const char* kInputNames[] = {"in[0]", "in[1]", "in[2]"};
   static constexpr const char* kDeltaNames[] = {"in_delta[0]", "in_delta[1]", "in_delta[2]"};
 
-  static ArithmeticProblem packed(ArithmeticProblem problem) {
-    problem.out = packed_floats(problem.out);
+  static ArithmeticProblem packed(const ArithmeticParameters& parameters) {
+    ArithmeticProblem problem = parameters.problem;
+    problem.out = packed_between(parameters.out);
     return problem;
   }
   static ArithmeticForwardArgs arithmetic(const FusedForwardArgs& a) {

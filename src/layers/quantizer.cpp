@@ -50,6 +50,7 @@ View read_coefficients(const BNNSNDArrayDescriptor& given, const char* field, si
           "; it must be Vector");
   require(d.type->kind == TypeClass::kFloat, field, ".data_type is ", d.type->name,
           "; it must be a floating-point type");
+  require_data(d.view.data, d.view.type, field);
   require(by_batch || d.view.count == extent, field, " has ", d.view.count,
           " values; axis_mask asks for ", extent);
   return collapsed(d.view);

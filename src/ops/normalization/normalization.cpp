@@ -261,7 +261,7 @@ void NormalizationOp::apply(size_t batch, const View& x, const View& y, bool tra
   training_.remember(batch);
 }
 
-void NormalizationOp::backward(const Gradients& g) {
+NormalizationOp::Sums NormalizationOp::backward_to_sums(const Gradients& g) {
   ScratchPool<Scratch>::Borrowed s = scratch_.take();
   prepare(*s, training_.batch(), true);
   const Operand dy = {g.dy, Operand::kRead};
@@ -287,18 +287,25 @@ void NormalizationOp::backward(const Gradients& g) {
                              s->column_coefficients.data(),
                              s->mean.data(),
                              s->variance.data()};
-  size_t sums = problem_.channels;
   if (by_column(problem_)) {
     backward_by_column(pass);
   } else if (!by_element(problem_)) {
     backward_by_group(pass);
+  } else if (problem_.count() <= kSmallSample) {
+    backward_by_sample(pass);
   } else {
-    sums = problem_.count();
-    sums <= kSmallSample ? backward_by_sample(pass) : backward_by_large_sample(pass);
+    backward_by_large_sample(pass);
   }
-  if (g.dbeta.data != nullptr) store(g.dbeta, g.dbeta_accumulate, problem_.beta, pass.affine_sums);
+  return s;
+}
+
+void NormalizationOp::store_sums(const Gradients& g, const Sums& s) const {
+  const bool by_channel = by_column(problem_) || !by_element(problem_);
+  const size_t count = by_channel ? problem_.channels : problem_.count();
+  double* sums = s->affine_sums.data();
+  if (g.dbeta.data != nullptr) store(g.dbeta, g.dbeta_accumulate, problem_.beta, sums);
   if (g.dgamma.data != nullptr) {
-    store(g.dgamma, g.dgamma_accumulate, problem_.gamma, pass.affine_sums + sums);
+    store(g.dgamma, g.dgamma_accumulate, problem_.gamma, sums + count);
   }
 }
 

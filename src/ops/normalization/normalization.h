@@ -79,7 +79,24 @@ class NormalizationOp {
   };
   // Uses the cache of the last training pass, and the batch size of that pass; one caller at a
   // time.
-  void backward(const Gradients& gradients);
+  void backward(const Gradients& gradients) { store_sums(gradients, backward_to_sums(gradients)); }
+
+  // Working memory of one caller; it grows to the largest batch seen.
+  struct Scratch {
+    Array<double> mean, variance;  // by group
+    Array<double> inverse;         // r by group, outside training
+    Array<Moments> moments;        // by piece of a group, or by part and column
+    Array<double> sums;            // of g and of g k; by piece, or by part and column
+    Array<double> affine_sums;     // dbeta and dgamma
+    Array<float> block_sums;       // dbeta and dgamma of kFlush samples each
+    Array<float> gamma, beta, column_coefficients;
+  };
+
+  // The two steps of backward(). The first writes dx and sums dbeta and dgamma, the second stores
+  // these. A filter that goes on with dx can fail between them and has not written the others.
+  using Sums = ScratchPool<Scratch>::Borrowed;
+  [[nodiscard]] Sums backward_to_sums(const Gradients& gradients);
+  void store_sums(const Gradients& gradients, const Sums& sums) const;
 
   // Allocates memory for training on batches of this size, and working memory for `callers`
   // callers.
@@ -93,16 +110,6 @@ class NormalizationOp {
   TrainingState<Kept>& training() { return training_; }
 
  private:
-  // Working memory of one caller; it grows to the largest batch seen.
-  struct Scratch {
-    Array<double> mean, variance;  // by group
-    Array<double> inverse;         // r by group, outside training
-    Array<Moments> moments;        // by piece of a group, or by part and column
-    Array<double> sums;            // of g and of g k; by piece, or by part and column
-    Array<double> affine_sums;     // dbeta and dgamma
-    Array<float> block_sums;       // dbeta and dgamma of kFlush samples each
-    Array<float> gamma, beta, column_coefficients;
-  };
   void prepare(Scratch& scratch, size_t batch, bool backward) const;
   bool load_statistics(Scratch& scratch, size_t batch, bool training, const Moments* given);
   void prepare_cache(size_t batch);

@@ -36,6 +36,10 @@ std::vector<std::string> words_for(const Workload& w) {
   const std::string rule =
       "so that stepping the client's array does not change what it computes; create it with "
       "BNNSFlagsUseClientPtr";
+  if (contains(w.name(), "fused"))
+    return {contains(w.name(), "arithmetic") ? "BNNSFusedFilterApplyBackwardMultiInputBatch: "
+                                             : "BNNSFusedFilterApplyBackwardBatch: ",
+            "an entry of delta_parameters is wanted", "copied its parameters at creation", rule};
   if (contains(w.name(), " norm"))
     return {"BNNSNormalizationFilterApplyBackwardBatch: gamma_delta is wanted",
             "copied its beta and gamma at creation", rule};
