@@ -225,8 +225,9 @@ inline std::vector<Backward> convolution_backward(const reference::Convolution& 
   return ways;
 }
 
-inline BNNSFilter create_convolution(Call& call, const ConvolutionSize& s, bool bias,
-                                     const BNNSActivation& activation) {
+inline BNNSLayerParametersConvolution convolution_parameters(const Call& call,
+                                                             const ConvolutionSize& s, bool bias,
+                                                             const BNNSActivation& activation) {
   BNNSLayerParametersConvolution p = {};
   p.i_desc = call.value[0].shape_only();
   p.o_desc = call.value[1].shape_only();
@@ -250,6 +251,12 @@ inline BNNSFilter create_convolution(Call& call, const ConvolutionSize& s, bool 
     p.pad[2] = s.y.before;
     p.pad[3] = s.y.after;
   }
+  return p;
+}
+
+inline BNNSFilter create_convolution(Call& call, const ConvolutionSize& s, bool bias,
+                                     const BNNSActivation& activation) {
+  const BNNSLayerParametersConvolution p = convolution_parameters(call, s, bias, activation);
   return s.transposed ? BNNSFilterCreateLayerTransposedConvolution(&p, &call.parameters)
                       : BNNSFilterCreateLayerConvolution(&p, &call.parameters);
 }

@@ -184,18 +184,21 @@ inline std::vector<Operand> normalization_operands(const NormalizationSettings& 
   return operands;
 }
 
-inline BNNSFilter create_normalization(Call& call, const NormalizationSettings& s) {
+// `first`: the operand that is beta; the others follow it.
+inline BNNSLayerParametersNormalization normalization_parameters(const Call& call,
+                                                                 const NormalizationSettings& s,
+                                                                 size_t first) {
   using namespace reference;
   BNNSLayerParametersNormalization p = {};
   p.i_desc = call.value[kNormIn].shape_only();
   p.o_desc = call.value[kNormOut].shape_only();
   if (s.affine) {
-    p.beta_desc = call.value[kBeta].desc;
-    p.gamma_desc = call.value[kGamma].desc;
+    p.beta_desc = call.value[first].desc;
+    p.gamma_desc = call.value[first + 1].desc;
   }
   if (s.moving) {
-    p.moving_mean_desc = call.value[kMean].desc;
-    p.moving_variance_desc = call.value[kVariance].desc;
+    p.moving_mean_desc = call.value[first + 2].desc;
+    p.moving_variance_desc = call.value[first + 3].desc;
   }
   // Read by batch and instance normalization alone.
   p.momentum = s.type == BNNSBatchNorm || s.type == BNNSInstanceNorm ? 0.9f : NAN;
@@ -203,6 +206,11 @@ inline BNNSFilter create_normalization(Call& call, const NormalizationSettings& 
   p.activation = s.activation;
   p.num_groups = s.groups;
   p.normalization_axis = s.axis;
+  return p;
+}
+
+inline BNNSFilter create_normalization(Call& call, const NormalizationSettings& s) {
+  const BNNSLayerParametersNormalization p = normalization_parameters(call, s, reference::kBeta);
   return BNNSFilterCreateLayerNormalization(s.type, &p, &call.parameters);
 }
 

@@ -114,6 +114,7 @@ struct Case {
   bool thorough = true;             // run all variations of memory, not only a few
   bool integers_are_exact = false;  // small integers must give the exact result
   bool in_place = false;            // out may be in
+  bool remembers = false;           // backward needs a forward call with the same parameters
   bool wide = false;                // element-wise: also run with large and special numbers
   bool gradient = false;            // part of `grad`
   bool speed = false;               // part of `bench`, not of `test`

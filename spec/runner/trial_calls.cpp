@@ -113,6 +113,7 @@ void Trial::run_changed_parameters(Call& call, const std::string& name) {
     value_[i].write(stored_[i]);
     value_[i].remember();
   }
+  if (changed && case_.remembers) case_.apply(call);
 }
 
 std::vector<Trial::Subset> Trial::subsets(const Backward& backward, size_t threads) const {
