@@ -67,11 +67,18 @@ struct FusedQuantizationParameters {
   std::optional<std::size_t> axis = std::nullopt;
 };
 
+// The same from integers.
+struct FusedDequantizationParameters {
+  std::optional<ParameterDescriptor> scale = std::nullopt;
+  std::optional<ParameterDescriptor> bias = std::nullopt;
+  std::optional<std::size_t> axis = std::nullopt;
+};
+
 using FusableParameters =
     std::variant<FusedConvolutionParameters, FusedFullyConnectedParameters,
                  FusedUnaryArithmeticParameters, FusedBinaryArithmeticParameters,
                  FusedTernaryArithmeticParameters, FusedNormalizationParameters,
-                 FusedQuantizationParameters>;
+                 FusedQuantizationParameters, FusedDequantizationParameters>;
 
 namespace detail {
 
@@ -162,7 +169,16 @@ class FusedStage {
            {p.beta, p.gamma, moving.moving_mean, moving.moving_variance});
   }
   void set(const FusedQuantizationParameters& p, const Inputs& inputs, const Descriptor& output) {
-    quantization_.function = BNNSQuantizerFunctionQuantize;
+    set_quantization(BNNSQuantizerFunctionQuantize, p, inputs, output);
+  }
+  void set(const FusedDequantizationParameters& p, const Inputs& inputs, const Descriptor& output) {
+    set_quantization(BNNSQuantizerFunctionDequantize, p, inputs, output);
+  }
+
+  template <typename Parameters>
+  void set_quantization(BNNSQuantizerFunction function, const Parameters& p, const Inputs& inputs,
+                        const Descriptor& output) {
+    quantization_.function = function;
     quantization_.i_desc = inputs[0];
     quantization_.o_desc = output;
     quantization_.scale = value_or_zero(p.scale);
