@@ -174,18 +174,21 @@ inline void add_contraction(Suite& suite) {
 
   // Large enough for products, packed or gathered, and for several threads.
   const auto large = [&](const char* operation, const Shape& a, const Shape& b, const Shape& out,
-                         size_t batch = 1) {
+                         size_t batch = 1) -> Case& {
     Case& c = add(operation, a, b, out, batch);
     c.thorough = false;
-    add_einsum_types(c, true);
+    return c;
   };
-  large("a_ijkl, b_klmn -> o_imjn", first_major({5, 6, 7, 4}), first_major({7, 4, 5, 6}),
-        first_major({5, 5, 6, 6}));
+  add_einsum_types(large("a_ijkl, b_klmn -> o_imjn", first_major({5, 6, 7, 4}),
+                         first_major({7, 4, 5, 6}), first_major({5, 5, 6, 6})),
+                   true);
   large("a_bik, b_bkj -> o_ijb", first_major({5, 20, 31}), first_major({5, 31, 22}),
         first_major({20, 22, 5}), 2);
   large("a_kbi, b_jkb -> o_bij", first_major({31, 5, 20}), first_major({22, 31, 5}),
         last_major({5, 20, 22}));
-  large("a_ki, b_kj -> o_ij", last_major({70, 40}), last_major({70, 33}), first_major({40, 33}), 3);
+  add_einsum_types(large("a_ki, b_kj -> o_ij", last_major({70, 40}), last_major({70, 33}),
+                         first_major({40, 33}), 3),
+                   true);
   large("a_ijm, b_jk -> o_ik", first_major({40, 30, 9}), first_major({30, 35}),
         first_major({40, 35}));
   large("a_ij, b_jk -> o_ik", first_major({1, 50}), first_major({50, 60}), first_major({300, 60}));

@@ -240,6 +240,7 @@ inline void add_einsum_types(Case& c, bool all) {
           set.types[i].type = second ? b : out;
         }
         if (!same) {
+          set.shown = "any mix of them";
           set.name = std::string(type_info(a).name) + " x " + type_info(b).name + " to " +
                      type_info(out).name;
         }

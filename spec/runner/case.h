@@ -55,6 +55,7 @@ struct TypeSet {
   Need forward = Need::kRequired;
   Need backward = Need::kRequired;
   bool float_deltas = false;  // deltas are Float32 whatever the types
+  std::string shown = {};     // in the support table; empty: the name
 
   ElementType delta_type(size_t i) const { return float_deltas ? ElementType{} : types[i]; }
 };

@@ -54,11 +54,12 @@ void probe(const Case& c, Table& table) {
   for (const TypeSet& types : c.types) {
     Execution execution(c, types, 1);
     if (!execution.create() || !execution.forward()) continue;
-    support.forward.add(types.name);
+    const std::string& name = types.shown.empty() ? types.name : types.shown;
+    support.forward.add(name);
     table.layouts.add(layout_name(c.operands[0].shape.layout));
     for (const Backward& way : c.backward)
       if (!way.refused && types.backward != Need::kNone && execution.backward(way))
-        support.backward.add(types.name);
+        support.backward.add(name);
   }
 }
 
