@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <new>
 #include <optional>
+#include <type_traits>
 
 #include "core/scratch_pool.h"
 #include "layers/two_inputs.h"
@@ -54,6 +57,25 @@ struct Task {
 };
 constexpr size_t kMostTasks = 2;  // of one call
 
+// The ops of a call, in memory that is not cleared: that would take longer than a small product.
+class Ops {
+ public:
+  static_assert(std::is_trivially_destructible_v<ContractionOp>);
+
+  Ops() {}
+  template <class... Arguments>
+  const ContractionOp& add(const Arguments&... arguments) {
+    return *new (memory_[count_++]) ContractionOp(arguments...);
+  }
+  const ContractionOp& operator[](size_t i) const {
+    return *std::launder(reinterpret_cast<const ContractionOp*>(memory_[i]));
+  }
+
+ private:
+  size_t count_ = 0;
+  alignas(ContractionOp) std::byte memory_[kMostTasks][sizeof(ContractionOp)];
+};
+
 class ContractionFilter final : public Filter, public TwoInputCalls {
  public:
   ContractionFilter(const FilterOptions& options, const ContractionParameters& p);
@@ -77,7 +99,7 @@ class ContractionFilter final : public Filter, public TwoInputCalls {
   void require_inputs(bool two) const;
   Tensor read_weights(Call& call) const;
   Tensor second_of(const Tensor& in, Call& call) const;
-  ContractionOp op(const Task& task, size_t batch) const;
+  ContractionProblem problem(const Task& task, size_t batch) const;
   void run(const Task* tasks, size_t count, size_t batch);
   void run_rounded(Task* tasks, size_t count, size_t batch, const Gradient& to);
 
@@ -123,20 +145,20 @@ Tensor ContractionFilter::second_of(const Tensor& in, Call& call) const {
   return {.view = &kScalar, .data = const_cast<float*>(&kOne)};
 }
 
-ContractionOp ContractionFilter::op(const Task& task, size_t batch) const {
+ContractionProblem ContractionFilter::problem(const Task& task, size_t batch) const {
   ContractionView views[kContractionTensors];
   for (size_t t = 0; t < kContractionTensors; ++t)
     views[t] = {.view = task.tensor[t].view, .step = task.tensor[t].step};
-  return ContractionOp(*gemm_, *convert_, threads(),
-                       contraction_problem(p_, batch, task.role, views));
+  return contraction_problem(p_, batch, task.role, views);
 }
 
 // All memory comes before anything is written.
 void ContractionFilter::run(const Task* tasks, size_t count, size_t batch) {
-  std::optional<ContractionOp> ops[kMostTasks];
+  Ops ops;
   size_t floats = 0;
   for (size_t i = 0; i < count; ++i)
-    floats = std::max(floats, ops[i].emplace(op(tasks[i], batch)).scratch());
+    floats =
+        std::max(floats, ops.add(*gemm_, *convert_, threads(), problem(tasks[i], batch)).scratch());
   std::optional<ScratchPool<Array<float>>::Borrowed> scratch;
   if (floats > 0) {
     scratch.emplace(scratch_.take());
@@ -144,11 +166,11 @@ void ContractionFilter::run(const Task* tasks, size_t count, size_t batch) {
   }
   for (size_t i = 0; i < count; ++i) {
     const Tensor(&t)[kContractionTensors] = tasks[i].tensor;
-    ops[i]->run({.a = t[kLeft].data,
-                 .b = t[kRight].data,
-                 .c = t[kResult].data,
-                 .accumulate = tasks[i].accumulate},
-                scratch ? (**scratch).data() : nullptr);
+    ops[i].run({.a = t[kLeft].data,
+                .b = t[kRight].data,
+                .c = t[kResult].data,
+                .accumulate = tasks[i].accumulate},
+               scratch ? (**scratch).data() : nullptr);
   }
 }
 
@@ -156,11 +178,12 @@ void ContractionFilter::run(const Task* tasks, size_t count, size_t batch) {
 // of a sample is complete.
 void ContractionFilter::run_rounded(Task* tasks, size_t count, size_t batch, const Gradient& to) {
   const View dense = dense_floats(*to.sample);
-  std::optional<ContractionOp> ops[kMostTasks];
+  Ops ops;
   size_t floats = 0;
   for (size_t i = 0; i < count; ++i) {
     tasks[i].tensor[kResult] = {.view = &dense, .data = nullptr, .step = 0};
-    floats = std::max(floats, ops[i].emplace(op(tasks[i], 1)).scratch());
+    floats =
+        std::max(floats, ops.add(*gemm_, *convert_, threads(), problem(tasks[i], 1)).scratch());
   }
   const auto scratch = scratch_.take();
   const size_t size = checked_add(floats, dense.count, "the working memory");
@@ -172,8 +195,8 @@ void ContractionFilter::run_rounded(Task* tasks, size_t count, size_t batch, con
     };
     for (size_t i = 0; i < count; ++i) {
       const Tensor(&t)[kContractionTensors] = tasks[i].tensor;
-      ops[i]->run({.a = moved(t[kLeft]), .b = moved(t[kRight]), .c = sums, .accumulate = i > 0},
-                  scratch->data());
+      ops[i].run({.a = moved(t[kLeft]), .b = moved(t[kRight]), .c = sums, .accumulate = i > 0},
+                 scratch->data());
     }
     const View target = whole(to.part(sample, 1));
     const float* from = sums;
@@ -317,7 +340,8 @@ void ContractionFilter::reserve(size_t batch, size_t callers) {
                           {{kLeft, kResult, kRight}, {t[kLeft], t[kResult], t[kRight]}, true}};
     for (const Task& task : tasks) {
       if (task.role[kResult] == kRight && p_.b_source == ContractionSource::kNothing) continue;
-      floats = std::max(floats, op(task, batch).scratch());
+      const ContractionOp op(*gemm_, *convert_, threads(), problem(task, batch));
+      floats = std::max(floats, op.scratch());
     }
   }
   if (floats == 0) return;

@@ -42,7 +42,10 @@ View result_view(const ContractionAxes& axes, BNNSDataType type, void* data) {
 
 ContractionOp::ContractionOp(const GemmKernels& gemm, const ConvertKernels& convert, size_t threads,
                              const ContractionProblem& problem)
-    : gemm_(&gemm), convert_(&convert), threads_(threads), plan_(problem) {}
+    : gemm_(&gemm), convert_(&convert), threads_(threads), plan_(problem) {
+  if (plan_.form == ContractionForm::kMatrices)
+    matrices_.emplace(gemm, threads, product(plan_.direct ? plan_.rows : plan_.block));
+}
 
 // Of one product, or of a block of its rows.
 GemmProblem ContractionOp::product(size_t rows) const {
@@ -66,6 +69,8 @@ size_t ContractionOp::product_scratch() const {
   const size_t copy = p.direct ? 0
                                : checked_mul(checked_mul(rows, p.columns, "a copy of the result"),
                                              p.group, "a copy of the result");
+  const size_t count = p.outer.empty() ? 1 : 2;
+  if (p.direct && matrices_) return padded(matrices_->scratch(count));
   const bool gathered = p.form == ContractionForm::kGathered;
   const size_t threads = gathered && shares_products() ? 1 : threads_;
   const GemmPacker packer = {};  // all packers make the same plan
@@ -77,7 +82,7 @@ size_t ContractionOp::product_scratch() const {
     if (p.a_gathered) problem.a.packer = &packer;
     if (p.b_gathered) problem.b.packer = &packer;
     const GemmOp op(*gemm_, threads, problem);
-    most = std::max(most, op.scratch(gathered || p.outer.empty() ? 1 : 2));
+    most = std::max(most, op.scratch(gathered ? 1 : count));
   }
   return padded(copy) + padded(most);
 }
@@ -147,7 +152,7 @@ void ContractionOp::run_matrices(const ContractionData& data, float* scratch) co
   const ContractionAxis step =
       loops.empty() ? ContractionAxis{1, {0, 0, 0}} : loops.take(longest(loops));
   const size_t rows = p.direct ? p.rows : p.block, size = rows * p.columns;
-  const GemmOp op(*gemm_, threads_, product(rows));
+  const GemmOp& op = *matrices_;
   const GemmSteps steps = {.a = step.stride[kLeft],
                            .b = step.stride[kRight],
                            .c = p.direct ? step.stride[kResult] : size};

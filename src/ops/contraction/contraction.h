@@ -10,6 +10,8 @@
 // Nothing here allocates. An op is a value that is made on the stack when the batch is known.
 #pragma once
 
+#include <optional>
+
 #include "ops/contraction/axes.h"
 #include "ops/contraction/plan.h"
 #include "ops/convert/convert.h"
@@ -50,6 +52,7 @@ class ContractionOp {
   const ConvertKernels* convert_;
   size_t threads_;
   ContractionPlan plan_;
+  std::optional<GemmOp> matrices_;  // a product, or a block of its rows, of the form kMatrices
 };
 
 }  // namespace bnns::impl
