@@ -25,13 +25,8 @@ BNNSFilter BNNSFilterCreateFusedLayer(const size_t number_of_fused_filters,
 int BNNSFusedFilterApplyBatch(BNNSFilter filter, size_t batch_size, const void* in,
                               size_t in_stride, void* out, size_t out_stride, bool training) {
   return boundary::status("BNNSFusedFilterApplyBatch", [&] {
-    find_filter_as<FusedCalls>(filter).apply_fused({.batch = batch_size,
-                                                    .inputs = 1,
-                                                    .in = &in,
-                                                    .in_stride = &in_stride,
-                                                    .out = out,
-                                                    .out_stride = out_stride,
-                                                    .training = training});
+    find_filter_as<FusedCalls>(filter).apply_fused(
+        {{batch_size, 1, &in, &in_stride, out, out_stride}, training});
   });
 }
 
@@ -43,13 +38,7 @@ int BNNSFusedFilterApplyMultiInputBatch(BNNSFilter filter, size_t batch_size,
     FusedCalls& calls = find_filter_as<FusedCalls>(filter);
     require(in != nullptr, "in is NULL; it must point to the inputs");
     require(in_stride != nullptr, "in_stride is NULL; it must point to the strides");
-    calls.apply_fused({.batch = batch_size,
-                       .inputs = number_of_inputs,
-                       .in = in,
-                       .in_stride = in_stride,
-                       .out = out,
-                       .out_stride = out_stride,
-                       .training = training});
+    calls.apply_fused({{batch_size, number_of_inputs, in, in_stride, out, out_stride}, training});
   });
 }
 
@@ -62,18 +51,11 @@ int BNNSFusedFilterApplyBackwardBatch(BNNSFilter filter, size_t batch_size, cons
     // A gradient that is not wanted may be NULL here, but not in a list of several.
     BNNSNDArrayDescriptor none = {};
     BNNSNDArrayDescriptor* delta = in_delta == nullptr ? &none : in_delta;
-    find_filter_as<FusedCalls>(filter).apply_fused_backward({.function = kBackward,
-                                                             .batch = batch_size,
-                                                             .inputs = 1,
-                                                             .in = &in,
-                                                             .in_stride = &in_stride,
-                                                             .in_delta = &delta,
-                                                             .in_delta_stride = &in_delta_stride,
-                                                             .out = out,
-                                                             .out_stride = out_stride,
-                                                             .out_delta = out_delta,
-                                                             .out_delta_stride = out_delta_stride,
-                                                             .parameters = delta_parameters});
+    find_filter_as<FusedCalls>(filter).apply_fused_backward(
+        {{batch_size, 1, &in, &in_stride, &delta, &in_delta_stride, out, out_stride, out_delta,
+          out_delta_stride},
+         delta_parameters,
+         kBackward});
   });
 }
 
@@ -86,18 +68,10 @@ int BNNSFusedFilterApplyBackwardMultiInputBatch(
     FusedCalls& calls = find_filter_as<FusedCalls>(filter);
     require(in_delta != nullptr, "in_delta is NULL; it must point to the gradients");
     require(in_delta_stride != nullptr, "in_delta_stride is NULL; it must point to the strides");
-    calls.apply_fused_backward({.function = kBackwardMulti,
-                                .batch = batch_size,
-                                .inputs = number_of_inputs,
-                                .in = in,
-                                .in_stride = in_stride,
-                                .in_delta = in_delta,
-                                .in_delta_stride = in_delta_stride,
-                                .out = out,
-                                .out_stride = out_stride,
-                                .out_delta = out_delta,
-                                .out_delta_stride = out_delta_stride,
-                                .parameters = delta_parameters});
+    calls.apply_fused_backward({{batch_size, number_of_inputs, in, in_stride, in_delta,
+                                 in_delta_stride, out, out_stride, out_delta, out_delta_stride},
+                                delta_parameters,
+                                kBackwardMulti});
   });
 }
 

@@ -49,20 +49,45 @@ size_t check_output(const First& first, const FusedInputs& inputs, const Batch& 
   return first.inputs();
 }
 
+// The first layer, and what it gives to the second.
+template <class First>
+class FusedFilter : public Filter, public FusedCalls {
+ protected:
+  template <class... Arguments>
+  explicit FusedFilter(const FilterOptions& options, const Arguments&... first)
+      : Filter("a fused filter", options),
+        first_(options, first...),
+        client_(options.use_client_pointer),
+        z_(packed_between(first_.out())) {}
+
+  template <class T>
+  T* buffer(Array<T>& array, size_t size) const {
+    if (array.size() < size) array = Array<T>(memory(), size);
+    return array.data();
+  }
+  float* buffer_of_z(Array<float>& z, size_t batch) const {
+    return buffer(z, checked_mul(batch, z_.count, "the values between the layers"));
+  }
+
+  First first_;
+  bool client_;
+  View z_;  // one sample of what lies between the layers
+};
+
 // ---- Followed by a normalization ----
 
 template <class First>
-class FusedNormalizationFilter final : public Filter, public FusedCalls {
+class FusedNormalizationFilter final : public FusedFilter<First> {
+  using Base = FusedFilter<First>;
+  using Base::first_, Base::client_, Base::z_, Base::buffer, Base::buffer_of_z;
+
  public:
   template <class... Arguments>
   FusedNormalizationFilter(const FilterOptions& options, const NormalizationParameters& second,
                            const Arguments&... first)
-      : Filter("a fused filter", options),
-        first_(options, first...),
+      : Base(options, first...),
         p_(second),
-        client_(options.use_client_pointer),
         op_(options.memory, options.threads, second.problem, options.use_client_pointer),
-        z_(packed_between(first_.out())),
         scratch_(options.memory) {}
 
   void apply_fused(const FusedForwardArgs& args) override;
@@ -80,14 +105,6 @@ class FusedNormalizationFilter final : public Filter, public FusedCalls {
     Array<float> z, fold;
     Array<Moments> moments;
   };
-  template <class T>
-  T* buffer(Array<T>& array, size_t size) {
-    if (array.size() < size) array = Array<T>(memory(), size);
-    return array.data();
-  }
-  float* buffer_of_z(Scratch& scratch, size_t batch) {
-    return buffer(scratch.z, checked_mul(batch, z_.count, "the values between the layers"));
-  }
   bool collects_moments() const {
     return p_.kind == NormalizationKind::kBatch && first_.gives_moments(p_.problem);
   }
@@ -106,11 +123,8 @@ class FusedNormalizationFilter final : public Filter, public FusedCalls {
     return any;
   }
 
-  First first_;
   NormalizationParameters p_;
-  bool client_;
   NormalizationOp op_;
-  View z_;  // one sample of what lies between the layers
   ScratchPool<Scratch> scratch_;
 };
 
@@ -118,7 +132,7 @@ template <class First>
 void FusedNormalizationFilter<First>::run(const FusedInputs& inputs, const Batch& out,
                                           bool training, Scratch& scratch) {
   const size_t batch = out.size;
-  float* values = training ? op_.input_of_training(batch) : buffer_of_z(scratch, batch);
+  float* values = training ? op_.input_of_training(batch) : buffer_of_z(scratch.z, batch);
   // z takes the place of what an earlier pass has left for backward.
   if (training) op_.training().remember(0);
   const Batch z = make_batch(z_, values, batch, 0);
@@ -212,12 +226,12 @@ void FusedNormalizationFilter<First>::apply_fused_backward(const FusedBackwardAr
     if (client_) First::check_apart(first, range_of(p_.gamma.view), "gamma_desc.data", false);
   }
   if (!client_ && wants_parameters(args))
-    warn_of_copy(args.function, "an entry of delta_parameters", "parameters");
+    this->warn_of_copy(args.function, "an entry of delta_parameters", "parameters");
 
   const auto scratch = scratch_.take();
   Batch dz;
   if (wants_first) {
-    dz = make_batch(z_, buffer_of_z(*scratch, args.batch), args.batch, 0);
+    dz = make_batch(z_, buffer_of_z(scratch->z, args.batch), args.batch, 0);
     g.dx = whole(dz);
   }
   // The first layer may still lack working memory: the gradients of the second are stored last.
@@ -235,7 +249,7 @@ void FusedNormalizationFilter<First>::reserve(size_t batch, size_t callers) {
     op_.reserve(batch, callers);
   }
   scratch_.reserve(callers, [&](Scratch& s) {
-    buffer_of_z(s, batch);
+    buffer_of_z(s.z, batch);
     buffer(s.fold, 2 * p_.problem.channels);
     if (collects_moments()) buffer(s.moments, p_.problem.channels);
   });
@@ -244,17 +258,17 @@ void FusedNormalizationFilter<First>::reserve(size_t batch, size_t callers) {
 // ---- Followed by a quantization ----
 
 template <class First>
-class FusedQuantizationFilter final : public Filter, public FusedCalls {
+class FusedQuantizationFilter final : public FusedFilter<First> {
+  using Base = FusedFilter<First>;
+  using Base::first_, Base::client_, Base::z_, Base::buffer_of_z;
+
  public:
   template <class... Arguments>
   FusedQuantizationFilter(const FilterOptions& options, const QuantizerParameters& second,
                           const Arguments&... first)
-      : Filter("a fused filter", options),
-        first_(options, first...),
+      : Base(options, first...),
         p_(second),
-        client_(options.use_client_pointer),
         op_(options.memory, options.threads, second.problem, options.use_client_pointer),
-        z_(packed_between(first_.out())),
         scratch_(options.memory) {}
 
   void apply_fused(const FusedForwardArgs& args) override;
@@ -273,17 +287,8 @@ class FusedQuantizationFilter final : public Filter, public FusedCalls {
   }
 
  private:
-  float* buffer_of_z(Array<float>& z, size_t batch) {
-    const size_t size = checked_mul(batch, z_.count, "the values between the layers");
-    if (z.size() < size) z = Array<float>(memory(), size);
-    return z.data();
-  }
-
-  First first_;
   QuantizerParameters p_;
-  bool client_;
   QuantizeOp op_;
-  View z_;
   ScratchPool<Array<float>> scratch_;
 };
 

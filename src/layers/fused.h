@@ -3,34 +3,20 @@
 #pragma once
 
 #include "core/filter.h"
+#include "layers/arithmetic.h"
 #include "openbnns/bnns.h"
 
 namespace bnns::impl {
 
-struct FusedForwardArgs {
-  size_t batch;
-  size_t inputs;
-  const void* const* in;
-  const size_t* in_stride;
-  void* out;
-  size_t out_stride;
+// Layers with one input have a list of one.
+struct FusedForwardArgs : ArithmeticForwardArgs {
   bool training;
 };
 
-struct FusedBackwardArgs {
-  const char* function;  // the name of the C function, for a warning
-  size_t batch;
-  size_t inputs;
-  const void* const* in;    // may be NULL, or have NULL in it
-  const size_t* in_stride;  // may be NULL: samples are packed
-  BNNSNDArrayDescriptor* const* in_delta;
-  const size_t* in_delta_stride;
-  const void* out;
-  size_t out_stride;
-  const BNNSNDArrayDescriptor* out_delta;
-  size_t out_delta_stride;
+struct FusedBackwardArgs : ArithmeticBackwardArgs {
   // Gradients of the parameters of both layers, in order; NULL, or NULL in it: not wanted.
   BNNSNDArrayDescriptor* const* parameters;
+  const char* function;  // the name of the C function, for a warning
 };
 
 class FusedCalls {

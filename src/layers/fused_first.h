@@ -166,7 +166,7 @@ class ArithmeticFirst {
   bool gives_moments(const NormalizationProblem&) const { return false; }
 
   void read_inputs(const FusedForwardArgs& args, FusedInputs& to) const {
-    read_arithmetic_inputs(p_, arithmetic(args), to.in);
+    read_arithmetic_inputs(p_, args, to.in);
   }
   void read_client(Call&) const {}
   void forward(const FusedInputs& inputs, const Batch& z, const ChannelEpilogue&) {
@@ -177,7 +177,7 @@ class ArithmeticFirst {
   }
 
   bool wants(const FusedBackwardArgs& args) const {
-    return arithmetic_deltas_wanted(p_, arithmetic(args)) != 0;
+    return arithmetic_deltas_wanted(p_, args) != 0;
   }
   void check_trainable() const {
     for (size_t k = 0; k < p_.inputs(); ++k)
@@ -185,9 +185,8 @@ class ArithmeticFirst {
     require_trainable(p_.out, "out");
   }
   void read_gradients(const FusedBackwardArgs& args, Call& call, Gradients& g) const {
-    const ArithmeticBackwardArgs a = arithmetic(args);
-    read_arithmetic_gradients(p_, op_, a, arithmetic_deltas_wanted(p_, a), call, g);
-    check_arithmetic_overlaps(p_, a, g);
+    read_arithmetic_gradients(p_, op_, args, arithmetic_deltas_wanted(p_, args), call, g);
+    check_arithmetic_overlaps(p_, args, g);
   }
   // Against what the second layer reads and writes.
   static void check_apart(const Gradients& g, const Range& range, const char* name, bool written) {
@@ -211,27 +210,6 @@ class ArithmeticFirst {
     problem.out = packed_between(parameters.out);
     return problem;
   }
-  static ArithmeticForwardArgs arithmetic(const FusedForwardArgs& a) {
-    return {.batch = a.batch,
-            .inputs = a.inputs,
-            .in = a.in,
-            .in_stride = a.in_stride,
-            .out = a.out,
-            .out_stride = a.out_stride};
-  }
-  static ArithmeticBackwardArgs arithmetic(const FusedBackwardArgs& a) {
-    return {.batch = a.batch,
-            .inputs = a.inputs,
-            .in = a.in,
-            .in_stride = a.in_stride,
-            .in_delta = a.in_delta,
-            .in_delta_stride = a.in_delta_stride,
-            .out = nullptr,
-            .out_stride = 0,
-            .out_delta = a.out_delta,
-            .out_delta_stride = a.out_delta_stride};
-  }
-
   ArithmeticParameters p_;
   ArithmeticOp op_;
   RandomStreams streams_;
