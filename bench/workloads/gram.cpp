@@ -18,10 +18,11 @@ Expected expected_result(const Gram& p, bool forward) {
   const Indices samples = some_of(p.batch, std::clamp<size_t>(kProducts / each, 1, p.batch));
   const Indices x_at = positions({{p.batch, samples}, {c * p.pixels(), all_of(c * p.pixels())}});
   const Indices g_at = positions({{p.batch, samples}, {c * c, all_of(c * c)}});
-  const Tensor x = gather(spec::image(p.side, p.side, c), p.in, x_at);
-  const Tensor g = gather({BNNSDataLayoutRowMajorMatrix, {c, c}}, p.out_delta, g_at);
+  const spec::Shape image = spec::image(p.side, p.side, c);
+  const spec::Shape matrix = {BNNSDataLayoutRowMajorMatrix, {c, c}};
+  const Tensor x = gather(image, p.in, x_at), g = gather(matrix, p.out_delta, g_at);
   Tensors values = {.batch = samples.size(), .value = {x, g}, .delta = {x, g}};
-  const spec::reference::Gram layer{.alpha = 1};
+  const spec::reference::Einsum layer(spec::gram_einsum(image, matrix, 1));
   if (forward) {
     layer.forward(values);
     return expect("out", values.value[1], p.out_delta.size(), g_at);

@@ -61,6 +61,11 @@ class Array {
     if (data_ != nullptr) memory_.release(data_, size_ * sizeof(T));
   }
 
+  // Makes room for at least `size` values; those of a smaller array are lost.
+  void grow(const Memory& memory, size_t size) {
+    if (size_ < size) *this = Array(memory, size);
+  }
+
   T* data() const { return data_; }
   size_t size() const { return size_; }
   T& operator[](size_t i) const { return data_[i]; }

@@ -25,20 +25,6 @@ constexpr Name kInADelta = {"inA_delta", "inA_delta_stride"};
 constexpr Name kInBDelta = {"inB_delta", "inB_delta_stride"};
 constexpr DeltaRules kDeltaRules = {.bfloat16 = true, .same_layout = true};
 
-// Float32 in the place of `view`, without gaps.
-View dense_floats(const View& view) {
-  View dense = view;
-  dense.type = BNNSDataTypeFloat32;
-  dense.overlaps = false;
-  size_t step = 1;
-  for (size_t k = 0; k < view.rank; ++k) {
-    dense.stride[k] = step;
-    step *= view.extent[k];
-  }
-  dense.span = dense.step = step;
-  return dense;
-}
-
 // A tensor of a call; a step of 0: all samples share it.
 struct Tensor {
   const View* view = nullptr;
@@ -162,7 +148,7 @@ void ContractionFilter::run(const Task* tasks, size_t count, size_t batch) {
   std::optional<ScratchPool<Array<float>>::Borrowed> scratch;
   if (floats > 0) {
     scratch.emplace(scratch_.take());
-    if ((**scratch).size() < floats) **scratch = Array<float>(memory(), floats);
+    (**scratch).grow(memory(), floats);
   }
   for (size_t i = 0; i < count; ++i) {
     const Tensor(&t)[kContractionTensors] = tasks[i].tensor;
@@ -187,7 +173,7 @@ void ContractionFilter::run_rounded(Task* tasks, size_t count, size_t batch, con
   }
   const auto scratch = scratch_.take();
   const size_t size = checked_add(floats, dense.count, "the working memory");
-  if (scratch->size() < size) *scratch = Array<float>(memory(), size);
+  scratch->grow(memory(), size);
   float* sums = scratch->data() + floats;
   for (size_t sample = 0; sample < batch; ++sample) {
     const auto moved = [&](const Tensor& t) {
@@ -345,9 +331,7 @@ void ContractionFilter::reserve(size_t batch, size_t callers) {
     }
   }
   if (floats == 0) return;
-  scratch_.reserve(callers, [&](Array<float>& set) {
-    if (set.size() < floats) set = Array<float>(memory(), floats);
-  });
+  scratch_.reserve(callers, [&](Array<float>& set) { set.grow(memory(), floats); });
 }
 
 }  // namespace
@@ -362,7 +346,7 @@ Descriptor read_contraction_tensor(const BNNSNDArrayDescriptor& given, const cha
   const Descriptor d = read_descriptor(given, field, use);
   require_plain_layout(d, field);
   require(d.rank() >= least_rank && !d.layout->rotated, field, ".layout is ", d.layout->name,
-          "; it must have ", least_rank, least_rank == 1 ? " axis" : " axes",
+          "; it must have ", least_rank == 1 ? "one axis" : "two axes",
           " or more, none of them rotated");
   require(d.type->kind == TypeClass::kFloat, field, ".data_type is ", d.type->name,
           "; it must be a floating-point type");
@@ -372,6 +356,19 @@ Descriptor read_contraction_tensor(const BNNSNDArrayDescriptor& given, const cha
 void check_contraction_scalars(float alpha, float beta) {
   require(std::isfinite(alpha), "alpha is ", double{alpha}, "; it must be finite");
   require(beta == 0 || beta == 1, "beta is ", double{beta}, "; it must be 0 or 1");
+}
+
+View dense_floats(const View& view) {
+  View dense = view;
+  dense.type = BNNSDataTypeFloat32;
+  dense.overlaps = false;
+  size_t step = 1;
+  for (size_t k = 0; k < view.rank; ++k) {
+    dense.stride[k] = step;
+    step *= view.extent[k];
+  }
+  dense.span = dense.step = step;
+  return dense;
 }
 
 uint8_t view_axis(const LayoutInfo& layout, size_t i) {

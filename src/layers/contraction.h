@@ -55,6 +55,8 @@ const char* contraction_field(ContractionTensor t);
 Descriptor read_contraction_tensor(const BNNSNDArrayDescriptor& given, const char* field, Use use,
                                    size_t least_rank);
 void check_contraction_scalars(float alpha, float beta);
+// Float32 with the axes of `view`, without gaps.
+View dense_floats(const View& view);
 // The axis of the view that logical coordinate i runs along.
 uint8_t view_axis(const LayoutInfo& layout, size_t i);
 

@@ -1,182 +1,149 @@
-// The Gram filter. An image x has C channels of P pixels:
+// The Gram filter. An image x has pixels p and channels; its Gram matrix and its gradient are
 //   G(f, c)  = alpha sum over p of x(p, f) x(p, c)
-//   dx(p, f) = alpha sum over c of (dG(f, c) + dG(c, f)) x(p, c)
-// As matrices, X with C rows and P columns: G = alpha X X^T, and dX = alpha S X with S = dG + dG^T.
-// Both are batches of products, one for each image, which ops/gemm shares out among the threads.
-// Dense Float32 is used where it lies, anything else through copies of some images at a time.
+//   dx(p, f) = alpha sum over c of S(f, c) x(p, c), where S(f, c) = dG(f, c) + dG(c, f)
+// Both are contractions over the same indices, which ops/contraction computes from tensors of any
+// strides and types. S is made in working memory, for some samples at a time.
 #include "layers/gram.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <utility>
 
-#include "core/call.h"
-#include "core/filter.h"
 #include "core/scratch_pool.h"
-#include "layers/coordinates.h"
-#include "ops/gemm/gemm.h"
+#include "layers/contraction.h"
+#include "ops/convert/blocks.h"
 
 namespace bnns::impl {
 namespace {
 
-struct GramParameters {
-  Descriptor in, out;
-  float alpha;
-  size_t images = 1, channels = 0, pixels = 0;  // images: of one sample
-  size_t x_size = 0, g_size = 0;                // values of an image and of its Gram matrix
-};
-
-void check_tensor(const Descriptor& d, const char* field) {
-  require_plain_layout(d, field);
-  require(d.rank() >= 2 && !d.layout->rotated, field, ".layout is ", d.layout->name,
-          "; it must have two axes or more, none of them rotated");
-  require(d.type->kind == TypeClass::kFloat, field, ".data_type is ", d.type->name,
-          "; it must be a floating-point type");
-}
-
 // The last coordinate of i_desc counts channels, the two before it pixels, further ones images.
-GramParameters read_gram(const BNNSLayerParametersGram* p) {
+ContractionParameters read_gram(const BNNSLayerParametersGram* p) {
   require(p != nullptr, "layer_params is NULL");
-  require(std::isfinite(p->alpha), "alpha is ", double{p->alpha}, "; it must be finite");
-  GramParameters g = {.in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
-                      .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
-                      .alpha = p->alpha};
-  check_tensor(g.in, "i_desc");
-  check_tensor(g.out, "o_desc");
-  const size_t rank = g.in.rank(), out_rank = std::max<size_t>(2, rank - 1);
-  g.channels = g.in.logical_extent(rank - 1);
-  bool fits = g.out.rank() == out_rank;
+  check_contraction_scalars(p->alpha, 0);
+  const Descriptor in = read_contraction_tensor(p->i_desc, "i_desc", Use::kInput, 2);
+  const Descriptor out = read_contraction_tensor(p->o_desc, "o_desc", Use::kOutput, 2);
+  const size_t rank = in.rank(), out_rank = std::max<size_t>(2, rank - 1);
+  const size_t channels = in.logical_extent(rank - 1);
+  bool fits = out.rank() == out_rank;
   for (size_t i = 0; fits && i < out_rank; ++i)
-    fits = g.out.logical_extent(i) == (i + 2 < out_rank ? g.in.logical_extent(i) : g.channels);
+    fits = out.logical_extent(i) == (i + 2 < out_rank ? in.logical_extent(i) : channels);
   if (!fits) {
-    fail("o_desc is ", describe(g.out), ", i_desc is ", describe(g.in), "; o_desc must hold a ",
-         g.channels, " x ", g.channels, " matrix for each image");
+    fail("o_desc is ", describe(out), ", i_desc is ", describe(in), "; o_desc must hold a ",
+         channels, " x ", channels, " matrix for each image");
   }
-  g.g_size = g.channels * g.channels;
-  g.images = g.out.view.count / g.g_size;
-  g.x_size = g.in.view.count / g.images;
-  g.pixels = g.x_size / g.channels;
+  // Each index has its extent and the axes of x(p, f), of x(p, c) and of G that it runs along.
+  constexpr uint8_t kNo = ContractionIndex::kNoAxis;
+  const auto g_axis = [&](size_t i) { return view_axis(*out.layout, i); };
+  const uint8_t channel = view_axis(*in.layout, rank - 1);
+  ContractionParameters g = {.kind = "a Gram filter", .tensor = {in, in, out}, .alpha = p->alpha};
+  g.index[g.indices++] = {channels, {channel, kNo, g_axis(out_rank - 2)}};
+  g.index[g.indices++] = {channels, {kNo, channel, g_axis(out_rank - 1)}};
+  for (size_t i = 0; i + 1 < rank; ++i) {
+    const uint8_t axis = view_axis(*in.layout, i), image = i + 2 < out_rank ? g_axis(i) : kNo;
+    g.index[g.indices++] = {in.logical_extent(i), {axis, axis, image}};
+  }
   return g;
 }
 
-constexpr size_t kPixelsFirst[kMaxRank] = {1, 0, 0, 2, 3, 4, 5, 6};  // channels, then images
-
 class GramFilter final : public Filter {
  public:
-  GramFilter(const FilterOptions& options, const GramParameters& p)
-      : Filter("a Gram filter", options),
-        p_(p),
-        forward_(*gemm_kernels(), options.threads,
-                 {.shape = {p.channels, p.channels, p.pixels},
-                  .a = {.row = p.pixels},
-                  .b = {.row = p.pixels, .transposed = true},
-                  .c_row = p.channels,
-                  .epilogue = {.alpha = p.alpha}}),
-        backward_(*gemm_kernels(), options.threads,
-                  {.shape = {p.channels, p.pixels, p.channels},
-                   .a = {.row = p.channels},
-                   .b = {.row = p.pixels},
-                   .c_row = p.pixels,
-                   .epilogue = {.alpha = p.alpha}}),
-        scratch_(options.memory) {}
+  GramFilter(const FilterOptions& options, const ContractionParameters& p)
+      : Filter(p.kind, options), p_(p), scratch_(options.memory) {}
 
-  void apply(const ForwardArgs& args) override;
-  void apply_backward(const BackwardArgs& args) override;
+  void apply(const ForwardArgs& args) override {
+    if (args.batch == 0) return;
+    Call call(args.batch);
+    const Batch x = call.reads(in_, args.in, args.in_stride, kIn);
+    const Batch g = call.writes(out_, args.out, args.out_stride, kOut);
+    call.check_overlaps();
+
+    const ContractionOp op = forward(x, g);
+    const auto scratch = scratch_.take();
+    scratch->grow(memory(), op.scratch());
+    op.run({.a = x.data, .b = x.data, .c = g.data}, scratch->data());
+  }
+
+  void apply_backward(const BackwardArgs& args) override {
+    constexpr DeltaRules kRules = {.bfloat16 = true, .same_layout = true};
+    require(!is_wanted(args.weights_delta), "weights_delta has data; a Gram layer has no weights");
+    require(!is_wanted(args.bias_delta), "bias_delta has data; a Gram layer has no bias");
+    require(is_wanted(args.in_delta), "in_delta is missing; a Gram layer has no other gradient");
+    if (args.batch == 0) return;
+    Call call(args.batch);
+    const Batch x = call.reads(in_, args.in, args.in_stride, kIn);
+    const Batch dg =
+        call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, out_, "o_desc", kRules);
+    const Gradient dx =
+        call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, in_, "i_desc", kRules);
+    call.check_overlaps();
+
+    const size_t most = std::min(most_, args.batch), floats = backward(x, dx, most).scratch();
+    const auto scratch = scratch_.take();
+    scratch->grow(memory(), floats + most * s_.count);
+    float* s = scratch->data() + floats;
+    for (size_t i = 0; i < args.batch; i += most) {
+      const size_t n = std::min(most, args.batch - i);
+      const void* x_part = x.part(i, n).data;
+      void* dx_part = dx.part(i, n).data;
+      add_transposed(dg.part(i, n), s);
+      backward(x, dx, n).run({.a = s, .b = x_part, .c = dx_part, .accumulate = dx.accumulate},
+                             scratch->data());
+    }
+  }
+
+  // A gradient may have either type. A smaller batch needs no more memory.
   void reserve(size_t batch, size_t callers) override {
     Filter::reserve(batch, callers);
-    scratch_.reserve(callers, [&](Array<float>& memory) { prepare(memory, batch); });
+    const size_t most = std::clamp<size_t>(batch, 1, most_);
+    const Batch x = make_batch(in_.view, nullptr, std::max<size_t>(1, batch), 0);
+    size_t floats = forward(x, make_batch(out_.view, nullptr, x.size, 0)).scratch();
+    for (const BNNSDataType type : {BNNSDataTypeFloat32, BNNSDataTypeBFloat16}) {
+      View delta = in_.view;
+      delta.type = type;
+      const Batch dx = make_batch(delta, nullptr, x.size, 0);
+      floats = std::max(floats, backward(x, dx, most).scratch() + most * s_.count);
+    }
+    scratch_.reserve(callers, [&](Array<float>& set) { set.grow(memory(), floats); });
   }
-  Text plan() const override { return Text(p_.channels, " channels of ", p_.pixels, " pixels"); }
+
+  Text plan() const override { return Text(describe(in_), " to ", describe(out_)); }
 
  private:
-  struct Buffers {
-    float *product, *x, *g, *dx;
-    size_t most;  // images that are computed together
-  };
-  Buffers prepare(Array<float>& memory, size_t batch) const;
+  ContractionOp forward(const Batch& x, const Batch& g) const {
+    const ContractionView views[] = {{x.sample, x.step}, {x.sample, x.step}, {g.sample, g.step}};
+    return {*gemm_, *convert_, threads(),
+            contraction_problem(p_, x.size, {kLeft, kRight, kResult}, views)};
+  }
+  // Of n samples: S takes the place of G, and dx that of x(p, f).
+  ContractionOp backward(const Batch& x, const Batch& dx, size_t n) const {
+    const ContractionView views[] = {{&s_, s_.count}, {x.sample, x.step}, {dx.sample, dx.step}};
+    return {*gemm_, *convert_, threads(),
+            contraction_problem(p_, n, {kResult, kRight, kLeft}, views)};
+  }
+  // S of some samples, in the order of G in memory.
+  void add_transposed(const Batch& dg, float* s) const {
+    View turned = *dg.sample;
+    std::swap(turned.stride[p_.index[0].axis[kResult]], turned.stride[p_.index[1].axis[kResult]]);
+    const Operand both[] = {{whole(dg)}, {batched(turned, dg.data, dg.size, dg.step)}};
+    for_blocks(*convert_, std::to_array(both), 0, both[0].view.count, [&](auto& rows, size_t n) {
+      for (size_t i = 0; i < n; ++i) *s++ = rows[0][i] + rows[1][i];
+    });
+  }
 
-  GramParameters p_;
-  GemmOp forward_, backward_;
+  ContractionParameters p_;
+  const Descriptor &in_ = p_.tensor[kLeft], &out_ = p_.tensor[kResult];
+  View s_ = dense_floats(out_.view);
+  size_t most_ = std::max<size_t>(1, (size_t{1} << 18) / s_.count);  // samples with 1 MB of S
+  const GemmKernels* gemm_ = gemm_kernels();
   const ConvertKernels* convert_ = convert_kernels();
   ScratchPool<Array<float>> scratch_;
 };
-
-// All memory comes before anything is written. Copies take 1 MB, or what one image needs.
-GramFilter::Buffers GramFilter::prepare(Array<float>& memory, size_t batch) const {
-  constexpr size_t kFloats = size_t{1} << 18;
-  const size_t fitting = std::max<size_t>(1, kFloats / std::max(p_.x_size, p_.g_size));
-  const size_t samples = std::clamp<size_t>(batch, 1, fitting);
-  const size_t most = std::min(fitting, samples * p_.images);
-  const size_t product = std::max(forward_.scratch(most), backward_.scratch(most));
-  const size_t size = product + most * (2 * p_.x_size + p_.g_size);
-  if (memory.size() < size) memory = Array<float>(this->memory(), size);
-  float* x = memory.data() + product;
-  float* g = x + most * p_.x_size;
-  return {.product = memory.data(), .x = x, .g = g, .dx = g + most * p_.g_size, .most = most};
-}
-
-void GramFilter::apply(const ForwardArgs& args) {
-  if (args.batch == 0) return;
-  Call call(args.batch);
-  const Batch in = call.reads(p_.in.view, args.in, args.in_stride, kIn);
-  const Batch out = call.writes(p_.out.view, args.out, args.out_stride, kOut);
-  call.check_overlaps();
-
-  const View x = by_coordinates(in, *p_.in.layout, kPixelsFirst);
-  const View g = by_coordinates(out, *p_.out.layout, kLastFirst);
-  const auto scratch = scratch_.take();
-  const Buffers b = prepare(*scratch, args.batch);
-  const size_t images = args.batch * p_.images, xs = p_.x_size, gs = p_.g_size;
-  for (size_t i = 0; i < images; i += b.most) {
-    const size_t n = std::min(b.most, images - i);
-    const float* from = read_dense(*convert_, x, i * xs, n * xs, b.x);
-    float* to = dense_or(b.g, g, i * gs);
-    forward_.run_batch(n, {.a = xs, .b = xs, .c = gs}, {.a = from, .b = from, .c = to}, b.product);
-    if (to == b.g) write_values(*convert_, g, i * gs, n * gs, to);
-  }
-}
-
-void GramFilter::apply_backward(const BackwardArgs& args) {
-  constexpr DeltaRules kRules = {.bfloat16 = true, .same_layout = true};
-  require(!is_wanted(args.weights_delta), "weights_delta has data; a Gram layer has no weights");
-  require(!is_wanted(args.bias_delta), "bias_delta has data; a Gram layer has no bias");
-  require(is_wanted(args.in_delta), "in_delta is missing; a Gram layer has no other gradient");
-  if (args.batch == 0) return;
-  Call call(args.batch);
-  const Batch in = call.reads(p_.in.view, args.in, args.in_stride, kIn);
-  const Batch out_delta =
-      call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, p_.out, "o_desc", kRules);
-  const Gradient in_delta =
-      call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, p_.in, "i_desc", kRules);
-  call.check_overlaps();
-
-  const View x = by_coordinates(in, *p_.in.layout, kPixelsFirst);
-  const View dx = by_coordinates(in_delta, *p_.in.layout, kPixelsFirst);
-  const View dg = by_coordinates(out_delta, *p_.out.layout, kLastFirst);
-  const auto scratch = scratch_.take();
-  const Buffers b = prepare(*scratch, args.batch);
-  const size_t images = args.batch * p_.images, xs = p_.x_size, gs = p_.g_size, c = p_.channels;
-  for (size_t i = 0; i < images; i += b.most) {
-    const size_t n = std::min(b.most, images - i);
-    const float* from = read_dense(*convert_, x, i * xs, n * xs, b.x);
-    float* to = dense_or(b.dx, dx, i * xs);
-    if (to == b.dx && in_delta.accumulate) read_values(*convert_, dx, i * xs, n * xs, to);
-    read_values(*convert_, dg, i * gs, n * gs, b.g);
-    for (float* s = b.g; s < b.g + n * gs; s += gs)
-      for (size_t f = 0; f < c; ++f)
-        for (size_t k = 0; k <= f; ++k) s[f * c + k] = s[k * c + f] = s[f * c + k] + s[k * c + f];
-    backward_.run_batch(n, {.a = gs, .b = xs, .c = xs},
-                        {.a = b.g, .b = from, .c = to, .accumulate = in_delta.accumulate},
-                        b.product);
-    if (to == b.dx) write_values(*convert_, dx, i * xs, n * xs, to);
-  }
-}
 
 }  // namespace
 
 BNNSFilter make_gram_filter(const BNNSLayerParametersGram* parameters,
                             const BNNSFilterParameters* filter_parameters) {
-  const GramParameters p = read_gram(parameters);
-  return make_filter<GramFilter>(FilterOptions(filter_parameters), p);
+  return make_filter<GramFilter>(FilterOptions(filter_parameters), read_gram(parameters));
 }
 
 }  // namespace bnns::impl

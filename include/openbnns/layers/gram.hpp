@@ -2,8 +2,6 @@
 #ifndef OPENBNNS_LAYERS_GRAM_HPP
 #define OPENBNNS_LAYERS_GRAM_HPP
 
-#include <optional>
-
 #include "../layer.hpp"
 
 namespace bnns {

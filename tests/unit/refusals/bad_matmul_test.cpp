@@ -57,7 +57,7 @@ TEST(BadMatMul, Parameters) {
                         (c.params.*f.desc).data_type = type;
                       }});
     }
-    rows.push_back({"a vector", {name + ".layout is Vector", "2 axes"}, [=](C& c) {
+    rows.push_back({"a vector", {name + ".layout is Vector", "two axes"}, [=](C& c) {
                       c.params.*f.desc = vector_of(2);
                     }});
     rows.push_back({"rotated", {name + ".layout", "rotated"}, [=](C& c) {
