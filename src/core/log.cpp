@@ -119,7 +119,9 @@ const char* last_error() {
 }
 
 void record_failure(const char* function, const Error& error) noexcept {
-  std::snprintf(last_error_text, sizeof last_error_text, "%s: %s", function, error.text.c_str());
+  std::snprintf(last_error_text, sizeof last_error_text, "%s%s%s",
+                function == nullptr ? "" : function, function == nullptr ? "" : ": ",
+                error.text.c_str());
   const bool unsupported = error.failure == Failure::kUnsupported;
   the_log.write(unsupported ? OpenBNNSLogLevelInfo : OpenBNNSLogLevelError, last_error_text);
 }

@@ -15,7 +15,8 @@ void log_message(OpenBNNSLogLevel level, const char* text);
 
 const char* last_error();
 
-// Stores "function: text" as this thread's last error and logs it.
+// Stores "function: text" as this thread's last error and logs it; the text alone if there is no
+// function.
 void record_failure(const char* function, const Error& error) noexcept;
 
 }  // namespace bnns::impl

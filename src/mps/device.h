@@ -1,0 +1,57 @@
+// What every device gives to the classes above it: memory for images, and the execution of recorded
+// work. Queues, command buffers, images and kernels are the same for all devices. A further device
+// derives from DeviceBase and gets a line in the table of device.cpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "mps/work.h"
+#include "openbnns/mps.hpp"
+
+namespace bnns::impl::mps {
+
+// The bytes of an image on its device.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  // The bytes as the host sees them, until unmap; `written`: the device needs them back.
+  virtual std::byte* map() = 0;
+  virtual void unmap(bool written) = 0;
+};
+
+// Memory mapped for the life of this object.
+class Mapping {
+ public:
+  Mapping(Memory& memory, bool writes) : memory_(memory), writes_(writes), bytes_(memory.map()) {}
+  ~Mapping() { memory_.unmap(writes_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  std::byte* bytes() const { return bytes_; }
+
+ private:
+  Memory& memory_;
+  bool writes_;
+  std::byte* bytes_;
+};
+
+class DeviceBase : public MTL::Device {
+ public:
+  std::shared_ptr<MTL::CommandQueue> newCommandQueue() override;
+
+  // Zeroed memory; nullptr if there is not enough.
+  virtual std::unique_ptr<Memory> allocate(size_t bytes) = 0;
+  // Runs one piece of work to its end, on the thread of a queue. What it throws becomes the error
+  // of the command buffer.
+  virtual void execute(const Work& work) = 0;
+};
+
+// The device as our class; fails for null (InvalidArgument) and for devices that are not ours
+// (DeviceMismatch). `where` begins the text.
+DeviceBase& base_of(const std::shared_ptr<MTL::Device>& device, const char* where);
+
+// A CPU device that is not the one of Device::create; tests use it as "another device".
+std::shared_ptr<DeviceBase> make_cpu_device();
+
+}  // namespace bnns::impl::mps

@@ -1,0 +1,102 @@
+#include "mps/queue.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "mps/command_buffer.h"
+#include "mps/error.h"
+
+namespace bnns::impl::mps {
+namespace {
+
+class QueueHandle final : public MTL::CommandQueue {
+ public:
+  explicit QueueHandle(std::shared_ptr<Queue> queue) : queue_(std::move(queue)) {}
+  ~QueueHandle() override {
+    if (!queue_->on_own_thread()) queue_->wait_until_idle();
+  }
+  std::shared_ptr<MTL::Device> device() const override { return queue_->device(); }
+  std::shared_ptr<MTL::CommandBuffer> commandBuffer() override {
+    return std::make_shared<CommandBufferImpl>(queue_, weak_from_this());
+  }
+
+ private:
+  std::shared_ptr<Queue> queue_;
+};
+
+}  // namespace
+
+Queue::Queue(std::shared_ptr<DeviceBase> device) : device_(std::move(device)) {
+  try {
+    thread_ = std::thread([line = line_] { run(line); });
+  } catch (const std::system_error& error) {
+    fail(ErrorCode::DeviceError, "CommandQueue: its thread cannot be started: ", error.what());
+  }
+}
+
+Queue::~Queue() {
+  {
+    const std::lock_guard lock(line_->mutex);
+    line_->stopped = true;
+    line_->changed.notify_all();
+  }
+  if (on_own_thread()) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
+void Queue::enqueue(CommandBufferImpl& buffer) {
+  const std::lock_guard lock(line_->mutex);
+  line_->places.push_back({.key = &buffer});
+}
+
+void Queue::submit(std::shared_ptr<CommandBufferImpl> buffer) {
+  const std::lock_guard lock(line_->mutex);
+  auto& places = line_->places;
+  const auto place = std::find_if(places.begin(), places.end(),
+                                  [&](const Place& p) { return p.key == buffer.get(); });
+  place->committed = std::move(buffer);
+  line_->changed.notify_all();
+}
+
+void Queue::forget(const CommandBufferImpl& buffer) {
+  const std::lock_guard lock(line_->mutex);
+  std::erase_if(line_->places, [&](const Place& p) { return p.key == &buffer; });
+  line_->changed.notify_all();
+}
+
+void Queue::wait_until_idle() {
+  std::unique_lock lock(line_->mutex);
+  line_->changed.wait(lock, [&] { return !line_->ready(); });
+}
+
+void Queue::run(const std::shared_ptr<Line>& line) {
+  for (;;) {
+    std::shared_ptr<CommandBufferImpl> buffer;
+    {
+      std::unique_lock lock(line->mutex);
+      line->changed.wait(lock, [&] { return line->stopped || line->ready(); });
+      if (!line->ready()) return;
+      buffer = line->places.front().committed;
+    }
+    buffer->run();
+    {
+      const std::lock_guard lock(line->mutex);
+      line->places.pop_front();
+      line->changed.notify_all();
+    }
+    // The buffer may hold the last reference to the queue, which then ends here.
+  }
+}
+
+std::shared_ptr<MTL::CommandQueue> make_queue(std::shared_ptr<DeviceBase> device) {
+  return make_handle(std::make_shared<Queue>(std::move(device)));
+}
+
+std::shared_ptr<MTL::CommandQueue> make_handle(std::shared_ptr<Queue> queue) {
+  return std::make_shared<QueueHandle>(std::move(queue));
+}
+
+}  // namespace bnns::impl::mps

@@ -1,0 +1,59 @@
+// A command queue: one thread that runs committed buffers in the order in which they were enqueued.
+// The handle that the client holds and the queue itself are two objects: the queue lives as long as
+// a handle or a buffer needs it, and a handle waits for committed buffers when it goes.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "mps/device.h"
+
+namespace bnns::impl::mps {
+
+class CommandBufferImpl;
+
+class Queue {
+ public:
+  explicit Queue(std::shared_ptr<DeviceBase> device);
+  ~Queue();
+
+  const std::shared_ptr<DeviceBase>& device() const { return device_; }
+  std::thread::id thread_id() const { return thread_.get_id(); }
+  bool on_own_thread() const { return std::this_thread::get_id() == thread_id(); }
+
+  void enqueue(CommandBufferImpl& buffer);  // reserves a place
+  void submit(std::shared_ptr<CommandBufferImpl> buffer);
+  void forget(const CommandBufferImpl& buffer);  // an enqueued buffer that was never committed
+  void wait_until_idle();                        // no committed buffer can run
+
+ private:
+  // A place in the order; the queue holds the buffer from its commit on.
+  struct Place {
+    const CommandBufferImpl* key;
+    std::shared_ptr<CommandBufferImpl> committed;
+  };
+  // Shared with the thread, which may outlive the queue for a moment: the last reference to a queue
+  // can go on its own thread, which then cannot be joined.
+  struct Line {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Place> places;
+    bool stopped = false;
+
+    bool ready() const { return !places.empty() && places.front().committed != nullptr; }
+  };
+  static void run(const std::shared_ptr<Line>& line);
+
+  std::shared_ptr<DeviceBase> device_;
+  std::shared_ptr<Line> line_ = std::make_shared<Line>();
+  std::thread thread_;
+};
+
+std::shared_ptr<MTL::CommandQueue> make_queue(std::shared_ptr<DeviceBase> device);
+// A further handle of a queue whose first one is gone.
+std::shared_ptr<MTL::CommandQueue> make_handle(std::shared_ptr<Queue> queue);
+
+}  // namespace bnns::impl::mps
