@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
+#include "simd/masks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
@@ -54,10 +55,15 @@ template <class Extent>
 HWY_INLINE V LoadOne(Extent extent, const float* p, size_t k, float fill = 0) {
   const D d;
   if constexpr (Extent::kPart) {
+#if OPENBNNS_MASKS_ARE_SAFE
+    const auto used = hn::FirstN(d, extent.size);
+    return hn::IfThenElse(used, hn::MaskedLoad(used, d, p), hn::Set(d, fill));
+#else
     HWY_ALIGN float tail[hn::MaxLanes(d)];
     hn::Store(hn::Set(d, fill), d, tail);
     std::memcpy(tail, p, extent.size * sizeof(float));
     return hn::Load(d, tail);
+#endif
   } else {
     return hn::LoadU(d, p + k * hn::Lanes(d));
   }
@@ -67,9 +73,13 @@ template <class Extent>
 HWY_INLINE void StoreOne(Extent extent, V v, float* p, size_t k) {
   const D d;
   if constexpr (Extent::kPart) {
+#if OPENBNNS_MASKS_ARE_SAFE
+    hn::BlendedStore(v, hn::FirstN(d, extent.size), d, p);
+#else
     HWY_ALIGN float tail[hn::MaxLanes(d)];
     hn::Store(v, d, tail);
     std::memcpy(p, tail, extent.size * sizeof(float));
+#endif
   } else {
     hn::StoreU(v, d, p + k * hn::Lanes(d));
   }
