@@ -1,5 +1,7 @@
 // Batch normalization of small planes. The batch is a matrix with a row per sample, and statistics
 // run down its columns, a block of neighbouring columns at a time.
+#include <type_traits>
+
 #include "ops/normalization/passes.h"
 
 namespace bnns::impl::normalization {
@@ -50,24 +52,47 @@ void part_moments(const ForwardPass& p, size_t part, size_t first, size_t n) {
                  });
 }
 
-// All columns of a part have the same count, so they are joined without divisions.
-Moments join_channel(const ForwardPass& p, size_t channel) {
+// Sums over the columns of a channel run in order, so that each addition waits for the one before
+// it. Those of several channels run side by side.
+constexpr size_t kSideBySide = 4;
+
+// Calls body(constant number of channels, first channel) for all channels.
+template <class Body>
+void for_channels_side_by_side(size_t channels, const Body& body) {
+  size_t channel = 0;
+  for (; channel + kSideBySide <= channels; channel += kSideBySide)
+    body(std::integral_constant<size_t, kSideBySide>(), channel);
+  for (; channel < channels; ++channel) body(std::integral_constant<size_t, 1>(), channel);
+}
+
+// Calls to(channel, moments) for all channels. All columns of a part have the same count, so they
+// are joined without divisions.
+template <class To>
+void join_moments(const ForwardPass& p, const To& to) {
   const size_t count = p.problem.count(), plane = p.problem.plane();
   const double columns = static_cast<double>(plane), share = 1 / columns;
-  Moments all;
-  for (size_t part = 0; part < plan_parts(p.batch).parts; ++part) {
-    const Moments* column = p.moments + part * count + channel * plane;
-    const double size = column->count;
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < plane; ++i) sum += column[i].mean;
-    const double mean = sum * share;
-    for (size_t i = 0; i < plane; ++i) {
-      const double apart = column[i].mean - mean;
-      squares += column[i].squares + size * apart * apart;
+  for_channels_side_by_side(p.problem.channels, [&](auto n, size_t channel) {
+    constexpr size_t kChannels = n;
+    Moments all[kChannels];
+    for (size_t part = 0; part < plan_parts(p.batch).parts; ++part) {
+      const Moments* column = p.moments + part * count + channel * plane;
+      const double size = column->count;
+      double mean[kChannels] = {}, squares[kChannels] = {};
+      for (size_t i = 0; i < plane; ++i)
+        for (size_t k = 0; k < kChannels; ++k) mean[k] += column[k * plane + i].mean;
+      for (double& m : mean) m *= share;
+      for (size_t i = 0; i < plane; ++i) {
+        for (size_t k = 0; k < kChannels; ++k) {
+          const Moments& own = column[k * plane + i];
+          const double apart = own.mean - mean[k];
+          squares[k] += own.squares + size * apart * apart;
+        }
+      }
+      for (size_t k = 0; k < kChannels; ++k)
+        all[k].join({.count = size * columns, .mean = mean[k], .squares = squares[k]});
     }
-    all.join({.count = size * columns, .mean = mean, .squares = squares});
-  }
-  return all;
+    for (size_t k = 0; k < kChannels; ++k) to(channel + k, all[k]);
+  });
 }
 
 // Calls body(channel, first column, end column) for all channels.
@@ -103,18 +128,21 @@ void column_sums(const BackwardPass& p, size_t part, size_t first, size_t n) {
 void join_sums(const BackwardPass& p) {
   const size_t count = p.problem.count(), plane = p.problem.plane();
   const size_t channels = p.problem.channels;
-  for (size_t channel = 0; channel < channels; ++channel) {
-    double all[2] = {};
+  for_channels_side_by_side(channels, [&](auto n, size_t channel) {
+    constexpr size_t kChannels = n;
+    double g[kChannels] = {}, gk[kChannels] = {};
     for (size_t part = 0; part < plan_parts(p.batch).parts; ++part) {
       const double* sums = p.sums + 2 * part * count + channel * plane;
       for (size_t i = 0; i < plane; ++i) {
-        all[0] += sums[i];
-        all[1] += sums[count + i];
+        for (size_t k = 0; k < kChannels; ++k) {
+          g[k] += sums[k * plane + i];
+          gk[k] += sums[count + k * plane + i];
+        }
       }
     }
-    p.affine_sums[channel] = all[0];
-    p.affine_sums[channels + channel] = all[1];
-  }
+    std::copy_n(g, kChannels, p.affine_sums + channel);
+    std::copy_n(gk, kChannels, p.affine_sums + channels + channel);
+  });
 }
 
 }  // namespace
@@ -122,8 +150,7 @@ void join_sums(const BackwardPass& p) {
 void statistics_by_column(const ForwardPass& p, Moments* to) {
   for_column_blocks(p,
                     [&](size_t part, size_t first, size_t n) { part_moments(p, part, first, n); });
-  for_channels(p.problem,
-               [&](size_t channel, size_t, size_t) { to[channel] = join_channel(p, channel); });
+  join_moments(p, [&](size_t channel, const Moments& moments) { to[channel] = moments; });
 }
 
 void forward_by_column(const ForwardPass& p) {
@@ -131,8 +158,7 @@ void forward_by_column(const ForwardPass& p) {
   if (!p.known) {
     for_column_blocks(
         p, [&](size_t part, size_t first, size_t n) { part_moments(p, part, first, n); });
-    for_channels(p.problem, [&](size_t channel, size_t, size_t) {
-      const Moments moments = join_channel(p, channel);
+    join_moments(p, [&](size_t channel, const Moments& moments) {
       p.mean[channel] = moments.mean;
       p.variance[channel] = moments.squares / moments.count;
     });
