@@ -15,19 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
-// Calls run(d) with the longest vectors that a row of n windows fills. Short rows take shorter
-// vectors than the target has: a plane of 14 x 14 has rows of 7 windows.
-using Shortest = hn::CappedTag<float, 2>;
-template <class Run>
-HWY_INLINE void WithVectorsFor(size_t n, const Run& run) {
-  if (n >= hn::Lanes(hn::ScalableTag<float>())) return run(hn::ScalableTag<float>());
-  if (n >= 8) return run(hn::CappedTag<float, 8>());
-  if (n >= 4) return run(hn::CappedTag<float, 4>());
-  run(Shortest());
-}
-
 bool FillVectors(const PoolingAxis& x) {
-  return x.windows >= hn::Lanes(Shortest());
+  return x.windows >= hn::Lanes(ShortestRow());
 }
 
 // The gradient of rows of 2 or 3 windows is faster with the general steps.
@@ -174,12 +163,12 @@ HWY_AFTER_NAMESPACE();
 namespace bnns::impl {
 
 HWY_EXPORT(Max2x2Table);
-const PoolingForwardSpecial* pooling_2x2() {
+const PoolingForwardSpecial* pooling_2x2_max() {
   return pick(HWY_DISPATCH_TABLE(Max2x2Table))();
 }
 
 HWY_EXPORT(Max2x2BackwardTable);
-const PoolingBackwardSpecial* pooling_2x2_backward() {
+const PoolingBackwardSpecial* pooling_2x2_max_backward() {
   return pick(HWY_DISPATCH_TABLE(Max2x2BackwardTable))();
 }
 

@@ -59,9 +59,11 @@ constexpr PoolingChoice<PoolingForwardSpecial> kForward[] = {
     {"3x3 windows at stride 2",
      [](const PoolingProblem& p) { return (is_max(p) || is_average(p)) && is_3x3(p); },
      pooling_3x3},
-    {"2x2 windows at stride 2", [](const PoolingProblem& p) { return is_max(p) && is_2x2(p); },
-     pooling_2x2},
+    {"2x2 maximum at stride 2", [](const PoolingProblem& p) { return is_max(p) && is_2x2(p); },
+     pooling_2x2_max},
     {"global average of small planes", is_global_average, pooling_global_average},
+    {"2x2 average at stride 2", [](const PoolingProblem& p) { return is_average(p) && is_2x2(p); },
+     pooling_2x2_average},
     {"any window", always, general_steps<PoolingForwardSpecial>},
 };
 
@@ -69,10 +71,12 @@ constexpr PoolingChoice<PoolingBackwardSpecial> kBackward[] = {
     {"3x3 maximum at stride 2", [](const PoolingProblem& p) { return has_offsets(p) && is_3x3(p); },
      pooling_3x3_max_backward},
     {"2x2 maximum at stride 2", [](const PoolingProblem& p) { return has_offsets(p) && is_2x2(p); },
-     pooling_2x2_backward},
+     pooling_2x2_max_backward},
     {"3x3 average at stride 2", [](const PoolingProblem& p) { return is_average(p) && is_3x3(p); },
      pooling_3x3_average_backward},
     {"global average of small planes", is_global_average, pooling_global_average_backward},
+    {"2x2 average at stride 2", [](const PoolingProblem& p) { return is_average(p) && is_2x2(p); },
+     pooling_2x2_average_backward},
     {"any window", always, general_steps<PoolingBackwardSpecial>},
 };
 

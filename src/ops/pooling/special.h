@@ -90,11 +90,13 @@ const PoolingOffsetKernels* pooling_offset_kernels();
 
 // The kernels of the chosen target, each in a file of its own.
 const PoolingForwardSpecial* pooling_3x3();
-const PoolingForwardSpecial* pooling_2x2();
+const PoolingForwardSpecial* pooling_2x2_max();
+const PoolingForwardSpecial* pooling_2x2_average();
 const PoolingForwardSpecial* pooling_global_average();
 const PoolingBackwardSpecial* pooling_3x3_max_backward();
 const PoolingBackwardSpecial* pooling_3x3_average_backward();
-const PoolingBackwardSpecial* pooling_2x2_backward();
+const PoolingBackwardSpecial* pooling_2x2_max_backward();
+const PoolingBackwardSpecial* pooling_2x2_average_backward();
 const PoolingBackwardSpecial* pooling_global_average_backward();
 
 template <class Special>

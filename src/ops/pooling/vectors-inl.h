@@ -84,6 +84,18 @@ HWY_INLINE void ForVectors(D d, size_t n, const At& at) {
   }
 }
 
+// Calls run(d) with the longest vectors that a row of n windows fills. Short rows take shorter
+// vectors than the target has: a plane of 14 x 14 has rows of 7 windows.
+using ShortestRow = hwy::HWY_NAMESPACE::CappedTag<float, 2>;
+template <class Run>
+HWY_INLINE void WithVectorsFor(size_t n, const Run& run) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if (n >= hn::Lanes(hn::ScalableTag<float>())) return run(hn::ScalableTag<float>());
+  if (n >= 8) return run(hn::CappedTag<float, 8>());
+  if (n >= 4) return run(hn::CappedTag<float, 4>());
+  run(ShortestRow());
+}
+
 // The number of pairs that lie entirely inside; and whether the last window reaches one more cell.
 HWY_INLINE size_t WholePairs(const PoolingAxis& x) {
   return HWY_MIN(x.windows, x.cells / 2);

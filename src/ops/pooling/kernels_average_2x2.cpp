@@ -1,0 +1,132 @@
+// The average of windows of 2 x 2 at a stride of 2, all inside the plane, and its gradient. Every
+// window has four cells, whichever way they are counted, and dividing by 4 is multiplying by 1/4,
+// to the bit.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/pooling/kernels_average_2x2.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "ops/pooling/special.h"
+#include "ops/pooling/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bnns::impl::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+bool FillVectors(const PoolingAxis& x) {
+  return x.windows >= hn::Lanes(ShortestRow());
+}
+
+// ---- Forward ----
+
+// Sums each column, then the two columns of each window. The last vector of a row overlaps the one
+// before it.
+template <class D>
+HWY_INLINE void AverageRows(D d, const PoolingRowsCall& call) {
+  using V = hn::Vec<D>;
+  const size_t lanes = hn::Lanes(d), n = call.axes.x.windows, row = call.x.row, y_row = call.y.row;
+  const V quarter = hn::Set(d, 0.25f), bias = hn::Set(d, call.bias), zero = hn::Zero(d);
+  const float* top = call.x.data + 2 * call.first * row;
+  float* y = call.y.data;
+  for (size_t r = call.count; r > 0; --r, top += 2 * row, y += y_row) {
+    for (size_t i = 0; i < n; i += lanes) {
+      const size_t at = HWY_MIN(i, n - lanes);
+      V v[4];
+      hn::LoadInterleaved2(d, top + 2 * at, v[0], v[1]);
+      hn::LoadInterleaved2(d, top + row + 2 * at, v[2], v[3]);
+      // Adding 0 turns -0 into +0, just as the general steps do.
+      const V even = hn::Add(hn::Add(zero, v[0]), v[2]), odd = hn::Add(hn::Add(zero, v[1]), v[3]);
+      hn::StoreU(hn::Add(hn::Mul(hn::Add(even, odd), quarter), bias), d, y + at);
+    }
+  }
+}
+
+void Average2x2(const PoolingRowsCall& call, bool, const float*) {
+  WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR { AverageRows(d, call); });
+}
+
+// ---- Backward ----
+
+// Writes or adds a quarter of a vector of gradients to the two rows of cells under it.
+template <bool kAccumulate, class D>
+HWY_INLINE void SpreadAt(D d, const float* g, float* top, float* bottom) {
+  using V = hn::Vec<D>;
+  const V share = hn::Add(hn::Zero(d), hn::Mul(hn::LoadU(d, g), hn::Set(d, 0.25f)));
+  for (float* to : {top, bottom}) {
+    V even = share, odd = share;
+    if constexpr (kAccumulate) {
+      V old[2];
+      hn::LoadInterleaved2(d, to, old[0], old[1]);
+      even = hn::Add(old[0], share);
+      odd = hn::Add(old[1], share);
+    }
+    hn::StoreInterleaved2(even, odd, d, to);
+  }
+}
+
+// Without accumulation the last vector of a row overlaps the one before it; with it, the rest of a
+// row goes cell by cell.
+template <bool kAccumulate, class D>
+HWY_INLINE void SpreadRows(D d, const PlaneAxes& axes, const PoolingPlane<const float>& g,
+                           const PoolingPlane<float>& dx) {
+  const hn::CappedTag<float, 1> one;
+  const size_t lanes = hn::Lanes(d), n = axes.x.windows, g_row = g.row, row = dx.row;
+  const float* from = g.data;
+  float* top = dx.data;
+  for (size_t j = axes.y.windows; j > 0; --j, from += g_row, top += 2 * row) {
+    size_t i = 0;
+    for (; kAccumulate ? i + lanes <= n : i < n; i += lanes) {
+      const size_t at = HWY_MIN(i, n - lanes);
+      SpreadAt<kAccumulate>(d, from + at, top + 2 * at, top + row + 2 * at);
+    }
+    for (; i < n; ++i) SpreadAt<kAccumulate>(one, from + i, top + 2 * i, top + row + 2 * i);
+  }
+}
+
+void SpreadAverage2x2(const PlaneAxes& axes, bool, const PoolingPlane<const float>& g, const float*,
+                      bool accumulate, const PoolingPlane<float>& dx) {
+  const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
+  WithVectorsFor(n, [&](auto d) HWY_ATTR {
+    accumulate ? SpreadRows<true>(d, axes, g, dx) : SpreadRows<false>(d, axes, g, dx);
+  });
+  // The cells right of and below all windows.
+  for (size_t j = 2 * n < width ? 0 : 2 * height; j < axes.y.cells; ++j) {
+    float* row = dx.data + j * dx.row;
+    for (size_t i = j < 2 * height ? 2 * n : 0; i < width; ++i)
+      row[i] = accumulate ? row[i] + 0.0f : 0.0f;
+  }
+}
+
+const PoolingForwardSpecial* Average2x2Table() {
+  static constexpr PoolingForwardSpecial kTable = {.takes = FillVectors, .average = Average2x2};
+  return &kTable;
+}
+
+const PoolingBackwardSpecial* Average2x2BackwardTable() {
+  static constexpr PoolingBackwardSpecial kTable = {.takes = FillVectors,
+                                                    .average = SpreadAverage2x2};
+  return &kTable;
+}
+
+}  // namespace
+}  // namespace bnns::impl::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/target.h"
+
+namespace bnns::impl {
+
+HWY_EXPORT(Average2x2Table);
+const PoolingForwardSpecial* pooling_2x2_average() {
+  return pick(HWY_DISPATCH_TABLE(Average2x2Table))();
+}
+
+HWY_EXPORT(Average2x2BackwardTable);
+const PoolingBackwardSpecial* pooling_2x2_average_backward() {
+  return pick(HWY_DISPATCH_TABLE(Average2x2BackwardTable))();
+}
+
+}  // namespace bnns::impl
+#endif
