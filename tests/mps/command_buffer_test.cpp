@@ -1,0 +1,223 @@
+// Queues and command buffers: order, status, handlers, waiting, lifetime, many threads.
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+#include "support.h"
+
+namespace mps_test {
+namespace {
+
+using Status = MTL::CommandBufferStatus;
+
+TEST(CommandBuffer, StatusAndHandlers) {
+  const auto device = MTL::Device::create("cpu");
+  const auto queue = device->newCommandQueue();
+  const auto buffer = queue->commandBuffer();
+  EXPECT_EQ(buffer->device(), device);
+  EXPECT_EQ(buffer->commandQueue(), queue);
+  EXPECT_EQ(queue->device(), device);
+  std::vector<int> calls;
+  const auto self = std::this_thread::get_id();
+  buffer->addScheduledHandler([&](MTL::CommandBuffer& b) {
+    EXPECT_EQ(b.status(), Status::Scheduled);
+    EXPECT_NE(std::this_thread::get_id(), self);
+    calls.push_back(1);
+  });
+  buffer->addCompletedHandler([&](MTL::CommandBuffer& b) {
+    EXPECT_EQ(b.status(), Status::Completed);
+    EXPECT_NE(std::this_thread::get_id(), self);
+    calls.push_back(2);
+    throw 1;
+  });
+  buffer->addCompletedHandler([&](MTL::CommandBuffer& b) {
+    calls.push_back(3);
+    EXPECT_EQ(code_of([&] { b.waitUntilCompleted(); }), Code::InvalidState);
+  });
+  EXPECT_EQ(buffer->status(), Status::NotEnqueued);
+  buffer->enqueue();
+  EXPECT_EQ(buffer->status(), Status::Enqueued);
+  buffer->commit();
+  buffer->waitUntilScheduled();
+  buffer->waitUntilCompleted();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(buffer->status(), Status::Completed);
+  EXPECT_FALSE(buffer->error().has_value());
+  EXPECT_EQ(calls, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(CommandBuffer, RunsInTheOrderOfEnqueue) {
+  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  std::vector<int> order;
+  std::vector<std::shared_ptr<MTL::CommandBuffer>> buffers;
+  for (int i = 0; i < 5; ++i) {
+    buffers.push_back(queue->commandBuffer());
+    buffers[i]->addCompletedHandler([&order, i](auto&) { order.push_back(i); });
+  }
+  for (const int i : {3, 1}) buffers[i]->enqueue();
+  for (const int i : {1, 0, 2, 4}) buffers[i]->commit();
+  EXPECT_LT(buffers[1]->status(), Status::Scheduled) << "waits for the place before it";
+  buffers[3]->commit();
+  for (const auto& buffer : buffers) buffer->waitUntilCompleted();
+  EXPECT_EQ(order, (std::vector<int>{3, 1, 0, 2, 4}));
+}
+
+TEST(CommandBuffer, AnEnqueuedBufferThatGoesLeavesItsPlace) {
+  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  auto first = queue->commandBuffer();
+  const auto second = queue->commandBuffer();
+  first->enqueue();
+  second->commit();
+  first.reset();
+  second->waitUntilCompleted();
+}
+
+TEST(CommandBuffer, AHandlerMayCommitOthers) {
+  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  const auto buffer = queue->commandBuffer(), next = queue->commandBuffer();
+  buffer->addCompletedHandler([&](auto&) {
+    next->commit();
+    EXPECT_EQ(code_of([&] { next->waitUntilCompleted(); }), Code::InvalidState);
+  });
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  next->waitUntilCompleted();
+}
+
+TEST(CommandBuffer, AQueueThatGoesWaitsForItsBuffers) {
+  std::atomic<int> finished{0};
+  {
+    const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+    for (int i = 0; i < 3; ++i) {
+      const auto buffer = queue->commandBuffer();
+      buffer->addCompletedHandler([&](auto&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        ++finished;
+      });
+      buffer->commit();
+    }
+  }
+  EXPECT_EQ(finished, 3);
+}
+
+TEST(CommandBuffer, ABufferOutlivesItsQueue) {
+  auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  const auto buffer = queue->commandBuffer();
+  queue.reset();
+  ASSERT_NE(buffer->commandQueue(), nullptr);
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(buffer->status(), Status::Completed);
+}
+
+// The last reference to the queue goes in a handler, on the queue's own thread.
+TEST(CommandBuffer, AQueueMayEndInAHandler) {
+  std::atomic<bool> called{false};
+  {
+    auto queue = MTL::Device::create("cpu")->newCommandQueue();
+    auto buffer = queue->commandBuffer();
+    auto holder = std::make_shared<std::shared_ptr<MTL::CommandQueue>>(queue);
+    buffer->addCompletedHandler([holder, &called](auto&) {
+      holder->reset();
+      called = true;
+    });
+    buffer->commit();
+  }
+  while (!called) std::this_thread::yield();
+}
+
+TEST(CommandBuffer, WaitingFromManyThreads) {
+  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  const auto buffer = queue->commandBuffer();
+  buffer->commit();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      buffer->waitUntilCompleted();
+      EXPECT_EQ(buffer->status(), Status::Completed);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+// Reading an image waits for the committed buffers that use it.
+TEST(CommandBuffer, ReadingWaits) {
+  const auto device = MTL::Device::create("cpu");
+  const auto queue = device->newCommandQueue();
+  const auto source = image(device, {64, 64, 4});
+  const auto destination = image(device, {64, 64, 4});
+  const MPS::NNInitialGradient ones(device);
+  for (int i = 0; i < 20; ++i) {
+    destination->fromFloats(std::vector<float>(64 * 64 * 4, 0));
+    const auto buffer = queue->commandBuffer();
+    buffer->addScheduledHandler(
+        [](auto&) { std::this_thread::sleep_for(std::chrono::microseconds(200)); });
+    ones.encode(*buffer, source, destination);
+    buffer->commit();
+    EXPECT_EQ(destination->toFloats().back(), 1);
+  }
+}
+
+// Eight threads encode on one device, with kernels of their own and shared sources; the buffers are
+// committed by other threads.
+TEST(CommandBuffer, EightThreads) {
+  const auto device = MTL::Device::create("cpu");
+  const auto shared_queue = device->newCommandQueue();
+  const Extent extent{16, 16, 8};
+  const auto sources = images(device, 4, extent, Format::Float32, 0.5f);
+  const auto labels = images(device, 4, extent, Format::Float32, 1);
+  const MPS::NNLossGradient original(
+      device, MPS::CNNLossDescriptor(Type::SigmoidCrossEntropy, Reduction::Mean));
+  std::mutex mutex;
+  std::vector<std::shared_ptr<MTL::CommandBuffer>> waiting;
+  std::atomic<int> encoders{8};
+  const auto encode = [&](int thread) {
+    const auto queue = thread % 2 == 0 ? shared_queue : device->newCommandQueue();
+    const MPS::NNForwardLoss forward(
+        device, MPS::CNNLossDescriptor(Type::SigmoidCrossEntropy, Reduction::Mean));
+    const auto gradient = original.copy();
+    const MPS::NNInitialGradient ones(device);
+    for (int i = 0; i < 10; ++i) {
+      const auto results = images(device, 4, extent);
+      const auto buffer = queue->commandBuffer();
+      const auto losses = forward.encodeBatch(*buffer, sources, labels);
+      gradient->encodeBatch(*buffer, ones.encodeBatch(*buffer, losses), sources, labels, {}, {},
+                            results);
+      {
+        const std::lock_guard lock(mutex);
+        waiting.push_back(buffer);
+      }
+      while (buffer->status() < Status::Committed) std::this_thread::yield();
+      const float expected = (1 / (1 + std::exp(-0.5f)) - 1) / (16 * 16 * 8);
+      EXPECT_NEAR(results[3]->toFloats().back(), expected, 1e-8);
+    }
+    --encoders;
+  };
+  const auto commit = [&] {
+    while (encoders > 0) {
+      std::shared_ptr<MTL::CommandBuffer> buffer;
+      {
+        const std::lock_guard lock(mutex);
+        if (!waiting.empty()) {
+          buffer = waiting.back();
+          waiting.pop_back();
+        }
+      }
+      if (buffer == nullptr) {
+        std::this_thread::yield();
+        continue;
+      }
+      buffer->commit();
+      buffer->waitUntilCompleted();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) threads.emplace_back(encode, i);
+  for (int i = 0; i < 2; ++i) threads.emplace_back(commit);
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace mps_test
