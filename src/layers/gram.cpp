@@ -91,21 +91,22 @@ class GramFilter final : public Filter {
     }
   }
 
-  // A gradient may have either type. A smaller batch needs no more memory.
+  // A gradient may have either type, and gaps. A smaller batch needs no more memory.
   void reserve(size_t batch, size_t callers) override {
     Filter::reserve(batch, callers);
     const size_t most = std::clamp<size_t>(batch, 1, most_);
     const Batch x = make_batch(in_.view, nullptr, std::max<size_t>(1, batch), 0);
     size_t floats = forward(x, make_batch(out_.view, nullptr, x.size, 0)).scratch();
-    for (const BNNSDataType type : {BNNSDataTypeFloat32, BNNSDataTypeBFloat16}) {
-      View delta = in_.view;
-      delta.type = type;
-      const Batch dx = make_batch(delta, nullptr, x.size, 0);
-      floats = std::max(floats, backward(x, dx, most).scratch() + most * s_.count);
-    }
+    for (const size_t gap : {0, 1})
+      for (const BNNSDataType type : {BNNSDataTypeFloat32, BNNSDataTypeBFloat16}) {
+        View delta = in_.view;
+        delta.type = type;
+        for (size_t k = 0; k < delta.rank; ++k) delta.stride[k] += gap * k;
+        const Batch dx = make_batch(delta, nullptr, x.size, 0);
+        floats = std::max(floats, backward(x, dx, most).scratch() + most * s_.count);
+      }
     scratch_.reserve(callers, [&](Array<float>& set) { set.grow(memory(), floats); });
   }
-
   Text plan() const override { return Text(describe(in_), " to ", describe(out_)); }
 
  private:
