@@ -13,6 +13,15 @@ install(TARGETS openbnns EXPORT OpenBNNSTargets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
                              ${CMAKE_INSTALL_INCLUDEDIR}/openbnns/compat)
 set_target_properties(openbnns PROPERTIES EXPORT_NAME OpenBNNS)
+if(OPENBNNS_MPS)
+  install(TARGETS openbnns_mps EXPORT OpenBNNSTargets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+                               ${CMAKE_INSTALL_INCLUDEDIR}/openbnns/compat)
+  # The core library lies beside it, wherever the tree is moved to.
+  set_target_properties(openbnns_mps PROPERTIES INSTALL_RPATH "$ORIGIN")
+endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openbnns DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/compat
@@ -53,6 +62,13 @@ foreach(dir LIBDIR INCLUDEDIR)
     set(openbnns_pc_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
   endif()
 endforeach()
-configure_file(${PROJECT_SOURCE_DIR}/cmake/openbnns.pc.in
-               ${openbnns_generated_dir}/openbnns.pc @ONLY)
-install(FILES ${openbnns_generated_dir}/openbnns.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(openbnns_pc_names openbnns)
+if(OPENBNNS_MPS)
+  list(APPEND openbnns_pc_names openbnns-mps)
+endif()
+foreach(name ${openbnns_pc_names})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in
+                 ${openbnns_generated_dir}/${name}.pc @ONLY)
+  install(FILES ${openbnns_generated_dir}/${name}.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

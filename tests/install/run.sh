@@ -80,10 +80,31 @@ exports() {
 }
 check "symbols: the API and nothing else is exported" exports
 
+mps_exports() {
+  nm -DC --defined-only "$libdir/libopenbnns_mps.so" | sed 's/^[0-9a-f]* [A-Za-z] //' >"$work/mps" &&
+    grep -q '^bnns::MPS::NNLossGradient::encodeBatch' "$work/mps" &&
+    ! grep -vE '^((typeinfo|typeinfo name|vtable|VTT) for )?bnns::(MTL|MPS)::' "$work/mps"
+}
+check "symbols: the MPS library exports its classes and nothing else" mps_exports
+
+core_is_alone() { ! readelf -d "$library" | grep -iE 'NEEDED.*(mps|opencl)'; }
+check "the core library needs neither the MPS library nor OpenCL" core_is_alone
+
 # ---- Clients
 
 check "CMake project with find_package, C++" \
   cmake_project find_package_cpp -DCMAKE_PREFIX_PATH="$prefix"
+
+check "CMake project with find_package(OpenBNNS COMPONENTS MPS)" \
+  cmake_project find_package_mps -DCMAKE_PREFIX_PATH="$prefix"
+
+unknown_component() {
+  mkdir -p "$work/unknown" && printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' \
+    'project(unknown LANGUAGES CXX)' 'find_package(OpenBNNS REQUIRED COMPONENTS Other)' \
+    >"$work/unknown/CMakeLists.txt" &&
+    ! cmake -S "$work/unknown" -B "$work/unknown/build" -DCMAKE_PREFIX_PATH="$prefix"
+}
+check "CMake project that asks for an unknown component is refused" unknown_component
 
 # Built for this CPU only, without optimisation: the question is whether it builds as a part.
 check "CMake project that embeds the sources with add_subdirectory, C, static library" \
@@ -107,6 +128,14 @@ static_pkg_config() {
 }
 check "static library: C99 program with pkg-config --static" static_pkg_config
 
+static_mps() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$static_package pkg-config --static --cflags --libs openbnns-mps) &&
+    echo "$flags" && $CXX -std=c++20 "$here/find_package_mps/main.cpp" $flags -o "$work/static_mps" &&
+    "$work/static_mps"
+}
+check "static library: C++ program with pkg-config --static openbnns-mps" static_mps
+
 pkg_config_c() {
   local flags
   flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs openbnns) && echo "$flags" &&
@@ -115,6 +144,16 @@ pkg_config_c() {
     LD_LIBRARY_PATH=$libdir "$work/pkg_config_c"
 }
 check "C99 program with pkg-config" pkg_config_c
+
+pkg_config_mps() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs openbnns-mps) &&
+    echo "$flags" &&
+    $CXX -std=c++20 -Wall -Wextra -Werror "$here/find_package_mps/main.cpp" $flags \
+      -o "$work/pkg_config_mps" &&
+    LD_LIBRARY_PATH=$libdir "$work/pkg_config_mps"
+}
+check "C++ program with pkg-config openbnns-mps" pkg_config_mps
 
 plain_cpp() {
   $CXX -std=c++20 -Wall -I"$compat" "$here/plain_cpp/main.cpp" -L"$libdir" -lopenbnns \
