@@ -81,7 +81,8 @@ exports() {
 check "symbols: the API and nothing else is exported" exports
 
 mps_exports() {
-  nm -DC --defined-only "$libdir/libopenbnns_mps.so" | sed 's/^[0-9a-f]* [A-Za-z] //' >"$work/mps" &&
+  nm -DC --defined-only "$libdir/libopenbnns_mps.so" |
+    sed 's/^[0-9a-f]* [A-Za-z] //' >"$work/mps" &&
     grep -q '^bnns::MPS::NNLossGradient::encodeBatch' "$work/mps" &&
     ! grep -vE '^((typeinfo|typeinfo name|vtable|VTT) for )?bnns::(MTL|MPS)::' "$work/mps"
 }
@@ -131,7 +132,8 @@ check "static library: C99 program with pkg-config --static" static_pkg_config
 static_mps() {
   local flags
   flags=$(PKG_CONFIG_PATH=$static_package pkg-config --static --cflags --libs openbnns-mps) &&
-    echo "$flags" && $CXX -std=c++20 "$here/find_package_mps/main.cpp" $flags -o "$work/static_mps" &&
+    echo "$flags" &&
+    $CXX -std=c++20 "$here/find_package_mps/main.cpp" $flags -o "$work/static_mps" &&
     "$work/static_mps"
 }
 check "static library: C++ program with pkg-config --static openbnns-mps" static_mps
