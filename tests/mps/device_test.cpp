@@ -1,0 +1,152 @@
+// Devices that fail, and the same bits for any number of threads. Linked with the objects, because
+// the failing device is made here.
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "mps/device.h"
+#include "openbnns/openbnns.h"
+#include "support.h"
+
+namespace mps_test {
+namespace {
+
+using impl::mps::DeviceBase;
+using impl::mps::Memory;
+using impl::mps::Work;
+
+// The CPU device, except that it runs out of memory or fails to execute when it is told to.
+class FailingDevice final : public DeviceBase {
+ public:
+  std::string name() const override { return "failing"; }
+  MTL::Backend backend() const override { return MTL::Backend::Cpu; }
+  std::unique_ptr<Memory> allocate(std::size_t bytes) override {
+    if (allocations-- <= 0) return nullptr;
+    return cpu_->allocate(bytes);
+  }
+  void execute(const Work& work) override {
+    switch (failure) {
+      case Failure::kNone:
+        return cpu_->execute(work);
+      case Failure::kMemory:
+        throw std::bad_alloc();
+      case Failure::kOther:
+        throw std::runtime_error("the device is gone");
+    }
+  }
+
+  enum class Failure { kNone, kMemory, kOther } failure = Failure::kNone;
+  int allocations = 1000;
+
+ private:
+  std::shared_ptr<DeviceBase> cpu_ = impl::mps::make_cpu_device();
+};
+
+TEST(Device, FailedExecutionIsTheErrorOfItsBuffer) {
+  const auto device = std::make_shared<FailingDevice>();
+  const auto queue = device->newCommandQueue();
+  const MPS::NNInitialGradient ones(device);
+  const auto source = image(device, {});
+  using Failure = FailingDevice::Failure;
+  const struct {
+    Failure failure;
+    MTL::CommandBufferError code;
+  } cases[] = {{Failure::kMemory, MTL::CommandBufferError::OutOfMemory},
+               {Failure::kOther, MTL::CommandBufferError::Internal}};
+  for (const auto& [failure, code] : cases) {
+    device->failure = failure;
+    const auto buffer = queue->commandBuffer();
+    bool handled = false;
+    buffer->addCompletedHandler(
+        [&](MTL::CommandBuffer& b) { handled = b.status() == MTL::CommandBufferStatus::Error; });
+    ones.encode(*buffer, source);
+    buffer->commit();
+    buffer->waitUntilCompleted();
+    EXPECT_TRUE(handled);
+    ASSERT_TRUE(buffer->error().has_value());
+    EXPECT_EQ(buffer->error()->code, code);
+    EXPECT_NE(buffer->error()->message, "");
+    device->failure = Failure::kNone;
+    const auto destination = image(device, {});
+    run(queue, [&](MTL::CommandBuffer& next) { ones.encode(next, source, destination); });
+    EXPECT_EQ(destination->toFloats()[0], 1) << "later buffers still run";
+  }
+}
+
+TEST(Device, FailedAllocationsChangeNothing) {
+  const auto device = std::make_shared<FailingDevice>();
+  const auto queue = device->newCommandQueue();
+  const auto buffer = queue->commandBuffer();
+  const MPS::ImageDescriptor d{Format::Float32, 2, 2, 3, 1};
+  const auto labels = images(device, 2, {2, 2, 3}), gradients = images(device, 2, {});
+  const auto source = MPS::TemporaryImage::create(*buffer, d);
+  const MPS::NNLossGradient kernel(device, MPS::CNNLossDescriptor(Type::Huber, Reduction::Sum));
+  for (const int room : {0, 1}) {
+    device->allocations = room;
+    EXPECT_EQ(code_of([&] {
+                kernel.encodeBatch(*buffer, gradients, {source, source}, labels);
+              }),
+              Code::OutOfMemory);
+    EXPECT_EQ(source->readCount(), 1u);
+  }
+  device->allocations = 10;
+  kernel.encodeBatch(*buffer, gradients, {source, source}, labels);
+  EXPECT_EQ(source->readCount(), 0u);
+  buffer->commit();
+  buffer->waitUntilCompleted();
+  EXPECT_EQ(buffer->status(), MTL::CommandBufferStatus::Completed);
+}
+
+TEST(Device, TheReasonOfARefusalIsTheLastError) {
+  try {
+    MTL::Device::create("nothing");
+    FAIL();
+  } catch (const MPS::Error& error) {
+    EXPECT_STREQ(error.what(), OpenBNNSGetLastError());
+    EXPECT_NE(std::string(error.what()).find("nothing"), std::string::npos);
+  }
+}
+
+// Every loss, forward and gradient, with one, two and three threads.
+TEST(Device, SameBitsForAnyNumberOfThreads) {
+  const auto device = MTL::Device::create("cpu");
+  const auto queue = device->newCommandQueue();
+  const Extent extent{61, 47, 5};
+  std::vector<float> y(extent.elements()), t(y.size()), w(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] = 0.5f + 0.49f * std::sin(static_cast<float>(i));
+    t[i] = 0.5f + 0.49f * std::cos(0.7f * static_cast<float>(i));
+    w[i] = static_cast<float>(i % 7) / 4;
+  }
+  const MPS::ImageBatch sources(3, image(device, extent, Format::Float32, y)),
+      labels(3, image(device, extent, Format::Float32, t)),
+      weights(3, image(device, extent, Format::Float32, w)),
+      ones = images(device, 3, {}, Format::Float32, 1);
+  for (int type = 0; type < 10; ++type) {
+    const auto reduction = type == static_cast<int>(Type::CosineDistance)
+                               ? Reduction::Sum
+                               : Reduction::SumByNonZeroWeights;
+    const MPS::CNNLossDescriptor loss(static_cast<Type>(type), reduction);
+    const MPS::NNForwardLoss forward(device, loss);
+    const MPS::NNLossGradient gradient(device, loss);
+    std::vector<float> first;
+    for (const std::size_t threads : {1, 2, 3}) {
+      ASSERT_EQ(OpenBNNSSetDefaultThreads(threads), 0);
+      const auto losses = images(device, 3, {}), results = images(device, 3, extent);
+      run(queue, [&](MTL::CommandBuffer& buffer) {
+        forward.encodeBatch(buffer, sources, labels, weights, {}, losses);
+        gradient.encodeBatch(buffer, ones, sources, labels, weights, {}, results);
+      });
+      std::vector<float> all = results[2]->toFloats();
+      all.push_back(losses[2]->toFloats()[0]);
+      if (threads == 1) first = all;
+      EXPECT_EQ(std::memcmp(all.data(), first.data(), all.size() * sizeof(float)), 0)
+          << "type " << type << ", " << threads << " threads";
+    }
+  }
+  OpenBNNSSetDefaultThreads(0);
+}
+
+}  // namespace
+}  // namespace mps_test
