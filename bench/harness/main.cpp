@@ -19,7 +19,7 @@ constexpr const char* kUsage =
     "                      [--markdown FILE] [--quick] [--check-only]\n"
     "  --threads N    threads of everybody (1)\n"
     "  --reps N       rounds, each one sample of everybody (11)\n"
-    "  --only LIST    comma-separated families (latency, fc, gemm, activation, loss,\n"
+    "  --only LIST    comma-separated families (latency, fc, gemm, fused, activation, loss,\n"
     "                 normalization, optimizer, pooling) or parts of\n"
     "                 family/workload/operation, e.g. fc/b32, /fwd\n"
     "  --json FILE    also write the results to FILE\n"

@@ -14,6 +14,7 @@ struct Activation;
 struct Arithmetic;
 struct Convolution;
 struct FullyConnected;
+struct FusedConvolution;
 struct Gram;
 struct Loss;
 struct MatMul;
@@ -29,6 +30,7 @@ class Peer {
   virtual void arithmetic(const Arithmetic&, Rows&) {}
   virtual void convolution(const Convolution&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
+  virtual void fused(const FusedConvolution&, Rows&) {}
   virtual void gram(const Gram&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
   virtual void matmul(const MatMul&, Rows&) {}

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "workloads/convolution.h"
+#include "workloads/fused.h"
 #include "workloads/gemm.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
@@ -197,6 +198,7 @@ class OneDnn final : public Peer {
   }
 
   void activation(const Activation& p, Rows& rows) override;
+  void fused(const FusedConvolution& p, Rows& rows) override { add_onednn_fused(p, rows); }
   void convolution(const Convolution& p, Rows& rows) override { add_onednn_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void matmul(const MatMul& p, Rows& rows) override { add_onednn_matmul(p, rows); }

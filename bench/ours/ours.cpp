@@ -10,6 +10,7 @@
 
 #include "workloads/arithmetic.h"
 #include "workloads/convolution.h"
+#include "workloads/fused.h"
 #include "workloads/gram.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
@@ -78,6 +79,9 @@ class Ours final : public Peer {
   }
 
   void activation(const Activation& p, Rows& rows) override;
+  void fused(const FusedConvolution& p, Rows& rows) override {
+    add_our_fused(p, int(threads_), rows);
+  }
   void convolution(const Convolution& p, Rows& rows) override {
     add_our_convolution(p, int(threads_), rows);
   }

@@ -11,6 +11,7 @@
 
 #include "workloads/arithmetic.h"
 #include "workloads/convolution.h"
+#include "workloads/fused.h"
 #include "workloads/matmul.h"
 #include "workloads/pooling.h"
 #include "workloads/normalization.h"
@@ -96,6 +97,7 @@ class Torch final : public Peer {
 
   void activation(const Activation& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override { add_torch_arithmetic(p, rows); }
+  void fused(const FusedConvolution& p, Rows& rows) override { add_torch_fused(p, rows); }
   void convolution(const Convolution& p, Rows& rows) override { add_torch_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void loss(const Loss& p, Rows& rows) override { add_torch_loss(p, rows); }

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "harness/random.h"
-#include "spec/layers/convolution.h"
-#include "workloads/reference.h"
+#include "workloads/partial_convolution.h"
 
 namespace bench {
 namespace {
@@ -27,14 +26,7 @@ Part part_of(const ConvolutionShape& s, Part (SumLayer::*choose)() const) {
   return (layer.*choose)();
 }
 
-// A part of the layer, with the positions of its elements in the tensors of the whole.
-struct PartialConvolution {
-  PartialConvolution(const Convolution& p, const Part& part);
-
-  Layer layer;
-  Indices in, out, weights;
-  Tensors values;
-};
+}  // namespace
 
 PartialConvolution::PartialConvolution(const Convolution& p, const Part& part)
     : layer{.size = {}, .activation = activation_of(p.shape.fused)} {
@@ -71,6 +63,8 @@ PartialConvolution::PartialConvolution(const Convolution& p, const Part& part)
                                            : gather(out_shape, p.out, out);
   values = {.batch = part.samples.size(), .value = {x, y, w, b}, .delta = {x, dy, w, b}};
 }
+
+namespace {
 
 Expected expected_out(const Convolution& p) {
   PartialConvolution c(p, part_of(p.shape, &SumLayer::part_for_out));

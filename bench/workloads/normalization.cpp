@@ -35,13 +35,26 @@ Expected forward(const Normalization& p) {
   return expect("out", values.value[spec::reference::kNormOut]);
 }
 
-// Where rounding decides on which side of the kink a value lies, the gradient behind the activation
-// is anything between 0 and dy.
-void admit_both_sides(const Normalization& p, Tensors& values) {
+std::vector<Expected> backward(const Normalization& p) {
+  using namespace spec::reference;
+  const Layer layer = layer_of(p, p.fused());
+  Tensors values = values_of(p, layer);
+  layer.forward(values);
+  if (p.fused() != Fused::kNone) admit_both_sides(layer, values);
+  layer.backward(values);
+  return {expect("in_delta", values.delta[kNormIn]), expect("beta_delta", values.delta[kBeta]),
+          expect("gamma_delta", values.delta[kGamma])};
+}
+
+}  // namespace
+
+void admit_both_sides(const Layer& layer, Tensors& values) {
   using spec::reference::kNormOut;
   Tensors before = values;
-  layer_of(p, Fused::kNone).forward(before);
-  for (size_t i = 0; i < p.size(); ++i) {
+  Layer without = layer;
+  without.s.activation = activation_of(Fused::kNone);
+  without.forward(before);
+  for (size_t i = 0; i < before.value[kNormOut].data().size(); ++i) {
     const spec::Bounded& z = before.value[kNormOut].data()[i];
     if (std::abs(z.value) > z.error) continue;
     spec::Bounded& dy = values.delta[kNormOut].data()[i];
@@ -49,19 +62,6 @@ void admit_both_sides(const Normalization& p, Tensors& values) {
     dy = {dy.value / 2, std::abs(dy.value) / 2};
   }
 }
-
-std::vector<Expected> backward(const Normalization& p) {
-  using namespace spec::reference;
-  const Layer layer = layer_of(p, p.fused());
-  Tensors values = values_of(p, layer);
-  layer.forward(values);
-  if (p.fused() != Fused::kNone) admit_both_sides(p, values);
-  layer.backward(values);
-  return {expect("in_delta", values.delta[kNormIn]), expect("beta_delta", values.delta[kBeta]),
-          expect("gamma_delta", values.delta[kGamma])};
-}
-
-}  // namespace
 
 Normalization::Normalization(size_t batch_size, size_t channel_count, size_t plane_side)
     : batch(batch_size),

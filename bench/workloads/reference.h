@@ -16,6 +16,10 @@
 #include "spec/runner/array.h"
 #include "workloads/workloads.h"
 
+namespace spec::reference {
+struct Normalization;
+}
+
 namespace bench {
 
 class Random;
@@ -86,6 +90,10 @@ BNNSActivation activation_of(Fused f);
 BNNSActivation activation_of(Function f);
 // Of a forward pass with this activation.
 double approximation_of(Fused f);
+
+// For the gradient of a normalization with a rectifier: where rounding decides on which side of the
+// kink a value lies, the gradient behind the activation is anything between 0 and dy.
+void admit_both_sides(const spec::reference::Normalization& layer, Tensors& values);
 
 // Draws a layer's output, for backward passes that take the slope of the activation from it.
 void fill_output(Fused f, Random& random, const Buffer& out);

@@ -8,6 +8,7 @@
 #include "spec/layers/activation.h"
 #include "spec/layers/fully_connected.h"
 #include "workloads/convolution.h"
+#include "workloads/fused.h"
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
 #include "workloads/gram.h"
@@ -206,6 +207,7 @@ std::vector<Workload> workloads(bool quick) {
   append_normalization(list, quick);
   append_training(list, quick);
   append_convolution(list, quick);
+  append_fused(list, quick);
   append_pooling(list, quick);
   return list;
 }
