@@ -43,16 +43,19 @@ bool PoolingOp::backward(const Gradients& p) {
   const bool fills = backward_special_->average_planes != nullptr && call.wants_dx && !wants_db &&
                      !call.accumulate && call.dx.packed() && call.dy.direct() &&
                      (problem_.activation.is_identity() || call.out.direct());
+  const bool spreads = backward_special_->planes != nullptr && call.wants_dx && !wants_db &&
+                       call.dx.direct() && call.dy.direct() && problem_.activation.is_identity();
   const Sizes sizes = backward_sizes(call.dx.direct());
   prepare(*scratch, sizes, workers);
   if (call.indices && !check_indices(call)) return false;
   const bool scatters = problem_.kind == PoolingKind::kMax && call.indices;
   parallel_for(workers, grains, [&](size_t g, size_t worker) {
     const Work work = work_of(*scratch, sizes, worker);
+    const size_t count = std::min(grain, planes - g * grain);
+    if (fills) return fill_planes(call, g * grain, g * grain + count);
+    if (spreads) return spread_planes(call, g * grain, g * grain + count);
     if (!scatters) fill_constants(sizes, work);
     double sum = 0;
-    const size_t count = std::min(grain, planes - g * grain);
-    if (fills) return spread_planes(call, g * grain, g * grain + count);
     for (size_t k = 0; k < count; ++k) {
       const size_t plane = wants_db ? k * channels + g : g * grain + k;
       backward_plane(call, plane, work, wants_db ? &sum : nullptr);
@@ -230,7 +233,7 @@ PoolingRows PoolingOp::rows_reaching(size_t cell_row, const float* rows, size_t 
 }
 
 // The planes [first, end) of a global average; one kernel call writes several planes of a sample.
-void PoolingOp::spread_planes(const BackwardCall& call, size_t first, size_t end) const {
+void PoolingOp::fill_planes(const BackwardCall& call, size_t first, size_t end) const {
   for (size_t plane = first, count; plane < end; plane += count) {
     count = std::min(end - plane, problem_.channels - plane % problem_.channels);
     ActivationRows dy = {call.dy.at(plane).data, call.dy.channel()};
@@ -243,6 +246,15 @@ void PoolingOp::spread_planes(const BackwardCall& call, size_t first, size_t end
     }
     backward_special_->average_planes(dy.data, dy.step, divisor_of_plane(), problem_.cells(), count,
                                       call.dx.at(plane).data, call.dx.channel());
+  }
+}
+
+void PoolingOp::spread_planes(const BackwardCall& call, size_t first, size_t end) const {
+  for (size_t plane = first, count; plane < end; plane += count) {
+    count = std::min(end - plane, problem_.channels - plane % problem_.channels);
+    const Plane g = call.dy.at(plane), dx = call.dx.at(plane);
+    backward_special_->planes(axes(), count, {g.data, g.row}, call.dy.channel(), call.accumulate,
+                              {dx.data, dx.row}, call.dx.channel());
   }
 }
 

@@ -78,6 +78,15 @@ bool Max2x2(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
   return true;
 }
 
+void Max2x2Planes(const PoolingPlanesCall& call) {
+  WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR {
+    for (size_t k = 0; k < call.count; ++k) {
+      const PoolingRowsCall plane = call[k];
+      for (size_t r = 0; r < plane.count; ++r) Max2x2Row<false>(d, plane, r, nullptr);
+    }
+  });
+}
+
 // ---- Backward ----
 
 // Writes the two rows of cells under a vector of windows.
@@ -144,7 +153,8 @@ void Spread2x2(const PlaneAxes& axes, const uint16_t* offsets, const PoolingPlan
 }
 
 const PoolingForwardSpecial* Max2x2Table() {
-  static constexpr PoolingForwardSpecial kTable = {.takes = FillVectors, .max = Max2x2};
+  static constexpr PoolingForwardSpecial kTable = {
+      .takes = FillVectors, .max = Max2x2, .planes = Max2x2Planes};
   return &kTable;
 }
 

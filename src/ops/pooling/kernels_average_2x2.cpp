@@ -46,6 +46,12 @@ void Average2x2(const PoolingRowsCall& call, bool, const float*) {
   WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR { AverageRows(d, call); });
 }
 
+void Average2x2Planes(const PoolingPlanesCall& call) {
+  WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR {
+    for (size_t k = 0; k < call.count; ++k) AverageRows(d, call[k]);
+  });
+}
+
 // ---- Backward ----
 
 // Writes or adds a quarter of a vector of gradients to the two rows of cells under it.
@@ -84,28 +90,49 @@ HWY_INLINE void SpreadRows(D d, const PlaneAxes& axes, const PoolingPlane<const 
   }
 }
 
+// The cells right of and below all windows.
+template <bool kAccumulate>
+HWY_INLINE void ClearRest(const PlaneAxes& axes, const PoolingPlane<float>& dx) {
+  const size_t width = axes.x.cells, begin = 2 * axes.x.windows, height = 2 * axes.y.windows;
+  const auto clear = [](float& cell) { cell = kAccumulate ? cell + 0.0f : 0.0f; };
+  for (size_t j = 0; begin < width && j < height; ++j)
+    for (size_t i = begin; i < width; ++i) clear(dx.data[j * dx.row + i]);
+  for (size_t j = height; j < axes.y.cells; ++j)
+    for (size_t i = 0; i < width; ++i) clear(dx.data[j * dx.row + i]);
+}
+
+template <bool kAccumulate>
+void SpreadPlanes(const PlaneAxes& axes, size_t count, const PoolingPlane<const float>& g,
+                  size_t g_step, const PoolingPlane<float>& dx, size_t dx_step) {
+  WithVectorsFor(axes.x.windows, [&](auto d) HWY_ATTR {
+    for (size_t k = 0; k < count; ++k) {
+      const PoolingPlane<float> to = {dx.data + k * dx_step, dx.row};
+      SpreadRows<kAccumulate>(d, axes, {g.data + k * g_step, g.row}, to);
+      ClearRest<kAccumulate>(axes, to);
+    }
+  });
+}
+
+void SpreadAverage2x2Planes(const PlaneAxes& axes, size_t count, const PoolingPlane<const float>& g,
+                            size_t g_step, bool accumulate, const PoolingPlane<float>& dx,
+                            size_t dx_step) {
+  (accumulate ? SpreadPlanes<true> : SpreadPlanes<false>)(axes, count, g, g_step, dx, dx_step);
+}
+
 void SpreadAverage2x2(const PlaneAxes& axes, bool, const PoolingPlane<const float>& g, const float*,
                       bool accumulate, const PoolingPlane<float>& dx) {
-  const size_t width = axes.x.cells, n = axes.x.windows, height = axes.y.windows;
-  WithVectorsFor(n, [&](auto d) HWY_ATTR {
-    accumulate ? SpreadRows<true>(d, axes, g, dx) : SpreadRows<false>(d, axes, g, dx);
-  });
-  // The cells right of and below all windows.
-  for (size_t j = 2 * n < width ? 0 : 2 * height; j < axes.y.cells; ++j) {
-    float* row = dx.data + j * dx.row;
-    for (size_t i = j < 2 * height ? 2 * n : 0; i < width; ++i)
-      row[i] = accumulate ? row[i] + 0.0f : 0.0f;
-  }
+  SpreadAverage2x2Planes(axes, 1, g, 0, accumulate, dx, 0);
 }
 
 const PoolingForwardSpecial* Average2x2Table() {
-  static constexpr PoolingForwardSpecial kTable = {.takes = FillVectors, .average = Average2x2};
+  static constexpr PoolingForwardSpecial kTable = {
+      .takes = FillVectors, .average = Average2x2, .planes = Average2x2Planes};
   return &kTable;
 }
 
 const PoolingBackwardSpecial* Average2x2BackwardTable() {
-  static constexpr PoolingBackwardSpecial kTable = {.takes = FillVectors,
-                                                    .average = SpreadAverage2x2};
+  static constexpr PoolingBackwardSpecial kTable = {
+      .takes = FillVectors, .average = SpreadAverage2x2, .planes = SpreadAverage2x2Planes};
   return &kTable;
 }
 

@@ -163,11 +163,14 @@ void PoolingOp::forward(const Batch& in, const Batch& out, const Batch& indices,
   prepare(*scratch, sizes, workers);
   call.bias = bias_of(*scratch);
   parallel_for(workers, grains, [&](size_t g, size_t worker) {
-    const Work work = work_of(*scratch, sizes, worker);
-    fill_constants(sizes, work);
     const size_t end = std::min(planes, (g + 1) * grain);
     if (forward_special_->average_planes != nullptr && call.in.packed() && call.out.direct())
       return average_planes(call, g * grain, end);
+    if (forward_special_->planes != nullptr && !call.indices && call.in.direct() &&
+        call.out.direct())
+      return pool_planes(call, g * grain, end);
+    const Work work = work_of(*scratch, sizes, worker);
+    fill_constants(sizes, work);
     for (size_t plane = g * grain; plane < end; ++plane) forward_plane(call, plane, work);
   });
   // A random activation runs after the whole call, because its random numbers depend on the index
@@ -187,6 +190,23 @@ void PoolingOp::average_planes(const ForwardCall& call, size_t first, size_t end
         call.bias == nullptr ? nullptr : call.bias + channel, y.data, call.out.channel());
     if (!problem_.activation.is_random())
       problem_.activation.forward({y.data, call.out.channel()}, count, 1);
+  }
+}
+
+void PoolingOp::pool_planes(const ForwardCall& call, size_t first, size_t end) const {
+  for (size_t plane = first, count; plane < end; plane += count) {
+    const size_t channel = plane % problem_.channels;
+    count = std::min(end - plane, problem_.channels - channel);
+    const Plane x = call.in.at(plane), y = call.out.at(plane);
+    forward_special_->planes({.axes = axes(),
+                              .count = count,
+                              .x = {x.data, x.row},
+                              .x_step = call.in.channel(),
+                              .bias = call.bias == nullptr ? nullptr : call.bias + channel,
+                              .y = {y.data, y.row},
+                              .y_step = call.out.channel()});
+    for (size_t k = 0; !problem_.activation.is_identity() && k < count; ++k)
+      activate({y.data + k * call.out.channel(), y.row});
   }
 }
 

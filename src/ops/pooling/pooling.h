@@ -151,6 +151,7 @@ class PoolingOp {
   float sum_of_plane(const Plane& x) const;
   float divisor_of_plane() const;
   void average_planes(const ForwardCall& call, size_t first, size_t end) const;
+  void pool_planes(const ForwardCall& call, size_t first, size_t end) const;
   void un_max_plane(const ForwardCall& call, size_t plane, float bias, const Plane& y,
                     const Work& work) const;
   void activate(const Plane& y) const;
@@ -186,6 +187,7 @@ class PoolingOp {
                const PoolingPlane<const T>& index, bool in_strips) const;
   template <class T>
   void scatter_row(size_t j, const T* cells, const float* g, float* dx) const;
+  void fill_planes(const BackwardCall& call, size_t first, size_t end) const;
   void spread_planes(const BackwardCall& call, size_t first, size_t end) const;
   void sum_backward(const BackwardCall& call, size_t plane, const Plane& g, const Work& work) const;
   void divide_rows(const Plane& g, const Plane& x, const Work& work) const;

@@ -25,6 +25,26 @@ struct PoolingRowsCall {
   PoolingPlane<float> y;
 };
 
+// All rows of `count` planes of a sample.
+struct PoolingPlanesCall {
+  PlaneAxes axes;
+  size_t count;
+  PoolingPlane<const float> x;  // the first plane; the others follow x_step apart
+  size_t x_step;
+  const float* bias;  // by plane; NULL: none
+  PoolingPlane<float> y;
+  size_t y_step;
+
+  PoolingRowsCall operator[](size_t k) const {
+    return {.axes = axes,
+            .first = 0,
+            .count = axes.y.windows,
+            .x = {x.data + k * x_step, x.row},
+            .bias = bias == nullptr ? 0 : bias[k],
+            .y = {y.data + k * y_step, y.row}};
+  }
+};
+
 struct PoolingForwardSpecial {
   // Whether a row has enough windows for the vectors of the kernel.
   bool (*takes)(const PoolingAxis& x) = nullptr;
@@ -34,6 +54,9 @@ struct PoolingForwardSpecial {
   // y = bias + sum / (divisor * factor). The factor is the number of rows of the window inside the
   // plane, or 1 if `whole` is set.
   void (*average)(const PoolingRowsCall& call, bool whole, const float* divisor) = nullptr;
+  // max without indices, or average, of several planes: on small ones a call for each would cost
+  // more than its work.
+  void (*planes)(const PoolingPlanesCall& call) = nullptr;
   // y[k * y_step] = bias[k] + (sum of the n values at x + k * x_step) / divisor for k < count. bias
   // may be NULL.
   void (*average_planes)(const float* x, size_t x_step, size_t n, size_t count, float divisor,
@@ -52,6 +75,10 @@ struct PoolingBackwardSpecial {
   // The factor is the number of rows of the window inside the plane, or 1 if `whole` is set.
   void (*average)(const PlaneAxes& axes, bool whole, const PoolingPlane<const float>& g,
                   const float* divisor, bool accumulate, const PoolingPlane<float>& dx) = nullptr;
+  // The same for `count` planes, g_step and dx_step apart; whole windows only.
+  void (*planes)(const PlaneAxes& axes, size_t count, const PoolingPlane<const float>& g,
+                 size_t g_step, bool accumulate, const PoolingPlane<float>& dx,
+                 size_t dx_step) = nullptr;
   // Fills the n values at dx + k * dx_step with g[k * g_step] / divisor, for k < count.
   void (*average_planes)(const float* g, size_t g_step, float divisor, size_t n, size_t count,
                          float* dx, size_t dx_step) = nullptr;
