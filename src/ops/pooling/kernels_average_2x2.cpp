@@ -20,36 +20,71 @@ bool FillVectors(const PoolingAxis& x) {
 
 // ---- Forward ----
 
-// Sums each column, then the two columns of each window. The last vector of a row overlaps the one
-// before it.
+// Calls run(d) with vectors of which a row of n windows fills more than half. Only a row of up to 4
+// windows may fill just half of its vector.
+template <class Run>
+HWY_INLINE void WithVectorsAround(size_t n, const Run& run) {
+  if (n >= hn::Lanes(hn::ScalableTag<float>())) return run(hn::ScalableTag<float>());
+  if (n > 8) return run(hn::CappedTag<float, 16>());
+  if (n > 4) return run(hn::CappedTag<float, 8>());
+  run(hn::CappedTag<float, 4>());
+}
+
+// The averages of a vector of windows. The first half of them begins at `top`, the other `apart`
+// cells behind it. Columns are summed first, then the two columns of each window.
+template <class D>
+HWY_INLINE hn::Vec<D> AveragesAt(D d, const float* top, size_t row, size_t apart) {
+  using V = hn::Vec<D>;
+  const V zero = hn::Zero(d);
+  // Adding 0 turns -0 into +0, just as the general steps do.
+#if HWY_TARGET == HWY_SCALAR
+  const V even = hn::Add(hn::Add(zero, hn::LoadU(d, top)), hn::LoadU(d, top + row));
+  const V odd = hn::Add(hn::Add(zero, hn::LoadU(d, top + apart)), hn::LoadU(d, top + row + apart));
+#else
+  const V low = hn::Add(hn::Add(zero, hn::LoadU(d, top)), hn::LoadU(d, top + row));
+  top += apart;
+  const V high = hn::Add(hn::Add(zero, hn::LoadU(d, top)), hn::LoadU(d, top + row));
+  const V even = hn::ConcatEven(d, high, low), odd = hn::ConcatOdd(d, high, low);
+#endif
+  return hn::Mul(hn::Add(even, odd), hn::Set(d, 0.25f));
+}
+
+// The last vector of a row overlaps the one before it. Where a row does not fill one vector, the
+// two halves of a vector overlap in the same way.
 template <class D>
 HWY_INLINE void AverageRows(D d, const PoolingRowsCall& call) {
-  using V = hn::Vec<D>;
   const size_t lanes = hn::Lanes(d), n = call.axes.x.windows, row = call.x.row, y_row = call.y.row;
-  const V quarter = hn::Set(d, 0.25f), bias = hn::Set(d, call.bias), zero = hn::Zero(d);
+  const auto bias = hn::Set(d, call.bias);
   const float* top = call.x.data + 2 * call.first * row;
   float* y = call.y.data;
+#if HWY_TARGET != HWY_SCALAR
+  if (n < lanes) {
+    const hn::Half<D> half;
+    const size_t second = n - lanes / 2;
+    for (size_t r = call.count; r > 0; --r, top += 2 * row, y += y_row) {
+      const auto v = hn::Add(AveragesAt(d, top, row, 2 * second), bias);
+      hn::StoreU(hn::LowerHalf(half, v), half, y);
+      hn::StoreU(hn::UpperHalf(half, v), half, y + second);
+    }
+    return;
+  }
+#endif
   for (size_t r = call.count; r > 0; --r, top += 2 * row, y += y_row) {
     for (size_t i = 0; i < n; i += lanes) {
       const size_t at = HWY_MIN(i, n - lanes);
-      V v[4];
-      hn::LoadInterleaved2(d, top + 2 * at, v[0], v[1]);
-      hn::LoadInterleaved2(d, top + row + 2 * at, v[2], v[3]);
-      // Adding 0 turns -0 into +0, just as the general steps do.
-      const V even = hn::Add(hn::Add(zero, v[0]), v[2]), odd = hn::Add(hn::Add(zero, v[1]), v[3]);
-      hn::StoreU(hn::Add(hn::Mul(hn::Add(even, odd), quarter), bias), d, y + at);
+      hn::StoreU(hn::Add(AveragesAt(d, top + 2 * at, row, lanes), bias), d, y + at);
     }
   }
 }
 
-void Average2x2(const PoolingRowsCall& call, bool, const float*) {
-  WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR { AverageRows(d, call); });
-}
-
 void Average2x2Planes(const PoolingPlanesCall& call) {
-  WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR {
+  WithVectorsAround(call.axes.x.windows, [&](auto d) HWY_ATTR {
     for (size_t k = 0; k < call.count; ++k) AverageRows(d, call[k]);
   });
+}
+
+void Average2x2(const PoolingRowsCall& call, bool, const float*) {
+  WithVectorsAround(call.axes.x.windows, [&](auto d) HWY_ATTR { AverageRows(d, call); });
 }
 
 // ---- Backward ----
