@@ -78,11 +78,44 @@ bool Max2x2(const PoolingRowsCall& call, const PoolingPlane<int32_t>& index) {
   return true;
 }
 
+// The maxima of rows that do not fill a vector. The first half of the vector has the first windows
+// of a row, the second half the last; they overlap.
+template <class D>
+HWY_INLINE void Max2x2ShortRows([[maybe_unused]] D d,
+                                [[maybe_unused]] const PoolingRowsCall& call) {
+#if HWY_TARGET != HWY_SCALAR  // where every row fills a vector
+  using V = hn::Vec<D>;
+  const hn::Half<D> half;
+  const size_t row = call.x.row, y_row = call.y.row;
+  const size_t second = call.axes.x.windows - hn::Lanes(d) / 2;
+  const V bias = hn::Set(d, call.bias);
+  auto unused = hn::Zero(hn::RebindToSigned<D>());
+  const float* top = call.x.data + 2 * call.first * row;
+  float* y = call.y.data;
+  for (size_t r = call.count; r > 0; --r, top += 2 * row, y += y_row) {
+    const V low = hn::LoadU(d, top), high = hn::LoadU(d, top + 2 * second);
+    const V low_2 = hn::LoadU(d, top + row), high_2 = hn::LoadU(d, top + row + 2 * second);
+    V best = hn::ConcatEven(d, high, low);
+    TakeLater<false>(hn::ConcatOdd(d, high, low), unused, best, unused);
+    TakeLater<false>(hn::ConcatEven(d, high_2, low_2), unused, best, unused);
+    TakeLater<false>(hn::ConcatOdd(d, high_2, low_2), unused, best, unused);
+    best = hn::Add(best, bias);
+    hn::StoreU(hn::LowerHalf(half, best), half, y);
+    hn::StoreU(hn::UpperHalf(half, best), half, y + second);
+  }
+#endif
+}
+
 void Max2x2Planes(const PoolingPlanesCall& call) {
-  WithVectorsFor(call.axes.x.windows, [&](auto d) HWY_ATTR {
+  const size_t n = call.axes.x.windows;
+  WithVectorsAround(n, [&](auto d) HWY_ATTR {
     for (size_t k = 0; k < call.count; ++k) {
       const PoolingRowsCall plane = call[k];
-      for (size_t r = 0; r < plane.count; ++r) Max2x2Row<false>(d, plane, r, nullptr);
+      if (n < hn::Lanes(d)) {
+        Max2x2ShortRows(d, plane);
+      } else {
+        for (size_t r = 0; r < plane.count; ++r) Max2x2Row<false>(d, plane, r, nullptr);
+      }
     }
   });
 }

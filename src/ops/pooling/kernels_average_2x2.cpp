@@ -20,16 +20,6 @@ bool FillVectors(const PoolingAxis& x) {
 
 // ---- Forward ----
 
-// Calls run(d) with vectors of which a row of n windows fills more than half. Only a row of up to 4
-// windows may fill just half of its vector.
-template <class Run>
-HWY_INLINE void WithVectorsAround(size_t n, const Run& run) {
-  if (n >= hn::Lanes(hn::ScalableTag<float>())) return run(hn::ScalableTag<float>());
-  if (n > 8) return run(hn::CappedTag<float, 16>());
-  if (n > 4) return run(hn::CappedTag<float, 8>());
-  run(hn::CappedTag<float, 4>());
-}
-
 // The averages of a vector of windows. The first half of them begins at `top`, the other `apart`
 // cells behind it. Columns are summed first, then the two columns of each window.
 template <class D>

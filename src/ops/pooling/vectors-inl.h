@@ -96,6 +96,17 @@ HWY_INLINE void WithVectorsFor(size_t n, const Run& run) {
   run(ShortestRow());
 }
 
+// Calls run(d) with vectors of which a row of n windows fills more than half. Only a row of up to 4
+// windows may fill just half of its vector.
+template <class Run>
+HWY_INLINE void WithVectorsAround(size_t n, const Run& run) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  if (n >= hn::Lanes(hn::ScalableTag<float>())) return run(hn::ScalableTag<float>());
+  if (n > 8) return run(hn::CappedTag<float, 16>());
+  if (n > 4) return run(hn::CappedTag<float, 8>());
+  run(hn::CappedTag<float, 4>());
+}
+
 // The number of pairs that lie entirely inside; and whether the last window reaches one more cell.
 HWY_INLINE size_t WholePairs(const PoolingAxis& x) {
   return HWY_MIN(x.windows, x.cells / 2);
