@@ -43,7 +43,9 @@ std::string choice_of(BNNSPoolingFunction function, const Geometry& g) {
 
 TEST(PoolingChoice, FirstThatAcceptsTheProblem) {
   EXPECT_EQ(choice_of(BNNSPoolingFunctionMax, {56, 56, 28, 28, 2, 2}),
-            "forward for 2x2 windows at stride 2, backward for 2x2 maximum at stride 2");
+            "forward for 2x2 maximum at stride 2, backward for 2x2 maximum at stride 2");
+  EXPECT_EQ(choice_of(BNNSPoolingFunctionAverageCountExcludePadding, {56, 56, 28, 28, 2, 2}),
+            "forward for 2x2 average at stride 2, backward for 2x2 average at stride 2");
   EXPECT_EQ(choice_of(BNNSPoolingFunctionAverageCountIncludePadding, {7, 7, 1, 1, 7, 1}),
             "forward for global average of small planes, backward for global average of small "
             "planes");
