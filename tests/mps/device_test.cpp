@@ -98,6 +98,39 @@ TEST(Device, FailedAllocationsChangeNothing) {
   EXPECT_EQ(buffer->status(), MTL::CommandBufferStatus::Completed);
 }
 
+TEST(Device, ACopyOnAnotherDeviceComputesTheSame) {
+  const auto first = MTL::Device::create("cpu"),
+             second = std::shared_ptr<MTL::Device>(impl::mps::make_cpu_device());
+  MPS::NNLossGradient kernel(first, MPS::CNNLossDescriptor(Type::Huber, Reduction::Mean));
+  kernel.setDelta(0.25f);
+  kernel.setComputeLabelGradients(true);
+  const auto copy = kernel.copy(second);
+  EXPECT_EQ(copy->device(), second);
+  EXPECT_EQ(kernel.copy()->device(), first);
+  EXPECT_EQ(copy->encode(), kernel.encode());
+  const auto result = [](const MPS::NNLossGradient& k) {
+    const Extent e{3, 2, 1};
+    const auto device = k.device();
+    const MPS::ImageBatch source{image(device, e, Format::Float32, {0, 1, 2, -1, 0.5f, 0.125f})};
+    const auto destination = images(device, 1, e);
+    run(device->newCommandQueue(), [&](MTL::CommandBuffer& buffer) {
+      k.encodeBatch(buffer, images(device, 1, {}, Format::Float32, 1), source, images(device, 1, e),
+                    {}, {}, destination);
+    });
+    return destination[0]->toFloats();
+  };
+  EXPECT_EQ(result(*copy), result(kernel));
+  EXPECT_EQ(code_of([&] {
+              struct Foreign final : MTL::Device {
+                std::string name() const override { return "foreign"; }
+                MTL::Backend backend() const override { return MTL::Backend::Cpu; }
+                std::shared_ptr<MTL::CommandQueue> newCommandQueue() override { return nullptr; }
+              };
+              kernel.copy(std::make_shared<Foreign>());
+            }),
+            Code::DeviceMismatch);
+}
+
 TEST(Device, TheReasonOfARefusalIsTheLastError) {
   try {
     MTL::Device::create("nothing");

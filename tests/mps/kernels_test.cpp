@@ -28,6 +28,24 @@ struct Data {
           image(device, extent, Format::Float32, random_values(count, s + 2, 0.5f, 2)));
     }
   }
+  // The gradient of soft-max is exact only if the labels of a pixel add up to 1 and its weights are
+  // equal.
+  void make_exact_for_softmax() {
+    for (std::size_t n = 0; n < labels.size(); ++n) {
+      auto t = labels[n]->toFloats(), w = weights[n]->toFloats();
+      for (std::size_t p = 0; p < t.size(); p += extent.channels) {
+        float sum = 0;
+        for (std::size_t c = 0; c < extent.channels; ++c) sum += t[p + c];
+        for (std::size_t c = 0; c < extent.channels; ++c) {
+          t[p + c] /= sum;
+          w[p + c] = w[p];
+        }
+      }
+      labels[n]->fromFloats(t);
+      weights[n]->fromFloats(w);
+    }
+  }
+
   std::shared_ptr<MTL::Device> device = MTL::Device::create("cpu");
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
   Extent extent;
@@ -52,11 +70,10 @@ TEST(Kernels, GradientIsTheDerivativeOfTheLoss) {
     for (int reduction = 0; reduction < 4; ++reduction) {
       const auto t = static_cast<Type>(type);
       const auto r = static_cast<Reduction>(reduction);
-      // The gradient of soft-max is exact only for labels that add up to 1.
-      if (t == Type::SoftMaxCrossEntropy || (t == Type::CosineDistance && r != Reduction::Sum))
-        continue;
+      if (t == Type::CosineDistance && r != Reduction::Sum) continue;
       for (const bool across : {false, true}) {
         Data d(2, {3, 2, 5});
+        if (t == Type::SoftMaxCrossEntropy) d.make_exact_for_softmax();
         MPS::CNNLossDescriptor loss(t, r);
         loss.reduceAcrossBatch = across;
         loss.weight = 0.75f;
@@ -307,6 +324,24 @@ TEST(Windows, AcrossTheBatchOnlyTheFirstGradientCounts) {
     EXPECT_EQ(first[n]->toFloats(), second[n]->toFloats());
     const float expected = 2 * (d.sources[n]->toFloats()[0] - d.labels[n]->toFloats()[0]) / (4 * 3);
     EXPECT_NEAR(first[n]->toFloats()[0], expected, 1e-7);
+  }
+}
+
+TEST(Kernels, PrintedGradientsOfTheOneShotKernel) {
+  const auto device = MTL::Device::create("cpu");
+  const auto queue = device->newCommandQueue();
+  MPS::CNNLoss kernel(device, MPS::CNNLossDescriptor(Type::Huber, Reduction::Sum));
+  const auto source = image(device, {3, 1, 1}, Format::Float32, {-4, 0.5f, 4});
+  for (const bool printed : {false, true}) {
+    kernel.setLossFormulaPolicy(printed ? MPS::LossFormulaPolicy::AsPrinted
+                                        : MPS::LossFormulaPolicy::Consistent);
+    const auto labels = MPS::CNNLossLabels::create(device, {1, 1, 1}, image(device, {3, 1, 1}));
+    const auto destination = image(device, {3, 1, 1});
+    run(queue, [&](MTL::CommandBuffer& buffer) {
+      kernel.copy()->encode(buffer, source, labels, destination);
+    });
+    EXPECT_EQ(destination->toFloats(), (std::vector<float>{printed ? 1.0f : -1.0f, 0.5f, 1}));
+    EXPECT_EQ(labels->lossImage()->toFloats()[0], 3.5f + 0.125f + 3.5f);
   }
 }
 
