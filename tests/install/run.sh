@@ -38,6 +38,9 @@ check() { # <name> <command...>
   fi
 }
 
+# The same for the MPS library, if it was built.
+check_mps() { [ "$(cached OPENBNNS_MPS)" = OFF ] || check "$@"; }
+
 # <project> <cmake argument...>: configures and builds a project of this folder, runs its program.
 cmake_project() {
   local project=$1
@@ -86,7 +89,7 @@ mps_exports() {
     grep -q '^bnns::MPS::NNLossGradient::encodeBatch' "$work/mps" &&
     ! grep -vE '^((typeinfo|typeinfo name|vtable|VTT) for )?bnns::(MTL|MPS)::' "$work/mps"
 }
-check "symbols: the MPS library exports its classes and nothing else" mps_exports
+check_mps "symbols: the MPS library exports its classes and nothing else" mps_exports
 
 core_is_alone() { ! readelf -d "$library" | grep -iE 'NEEDED.*(mps|opencl)'; }
 check "the core library needs neither the MPS library nor OpenCL" core_is_alone
@@ -96,7 +99,7 @@ check "the core library needs neither the MPS library nor OpenCL" core_is_alone
 check "CMake project with find_package, C++" \
   cmake_project find_package_cpp -DCMAKE_PREFIX_PATH="$prefix"
 
-check "CMake project with find_package(OpenBNNS COMPONENTS MPS)" \
+check_mps "CMake project with find_package(OpenBNNS COMPONENTS MPS)" \
   cmake_project find_package_mps -DCMAKE_PREFIX_PATH="$prefix"
 
 unknown_component() {
@@ -136,7 +139,7 @@ static_mps() {
     $CXX -std=c++20 "$here/find_package_mps/main.cpp" $flags -o "$work/static_mps" &&
     "$work/static_mps"
 }
-check "static library: C++ program with pkg-config --static openbnns-mps" static_mps
+check_mps "static library: C++ program with pkg-config --static openbnns-mps" static_mps
 
 pkg_config_c() {
   local flags
@@ -155,7 +158,7 @@ pkg_config_mps() {
       -o "$work/pkg_config_mps" &&
     LD_LIBRARY_PATH=$libdir "$work/pkg_config_mps"
 }
-check "C++ program with pkg-config openbnns-mps" pkg_config_mps
+check_mps "C++ program with pkg-config openbnns-mps" pkg_config_mps
 
 plain_cpp() {
   $CXX -std=c++20 -Wall -I"$compat" "$here/plain_cpp/main.cpp" -L"$libdir" -lopenbnns \
