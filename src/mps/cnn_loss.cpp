@@ -13,17 +13,18 @@ namespace {
 constexpr const char* kName = "CNNLoss";
 constexpr const char* kArchiveName = "MPSCNNLoss";
 
-void run(const OneShotCall& call, const Image& source, const ImageBatch& destinations,
+void run(const OneShotCall& call, const ImageBatch& sources, const ImageBatch& destinations,
          const LossFormula& formula, const LossValues& values) {
   CommandBufferImpl& buffer = call.check(&destinations, 0);
-  call.record(buffer,
-              LossWork{.formula = formula,
-                       .divides = false,
-                       .window = {.width = source.width(),
-                                  .height = source.height(),
-                                  .channels = source.featureChannels()},
-                       .items = call.items(destinations, values)},
-              destinations);
+  const Extent extent = extent_of(*sources[0]);
+  call.record(
+      buffer,
+      LossWork{
+          .formula = formula,
+          .divides = false,
+          .window = {.width = extent.width, .height = extent.height, .channels = extent.channels},
+          .items = call.items(destinations, values)},
+      destinations);
 }
 
 }  // namespace
@@ -57,15 +58,14 @@ ImageBatch CNNLoss::encodeBatch(MTL::CommandBuffer& buffer, const ImageBatch& so
   const OneShotCall call(kName, *this, reductionType(), buffer, sources, labels);
   call.check(nullptr, 0);
   ImageBatch results = call.allocate_results();
-  run(call, *sources[0], results, formula_of(loss_, policy_), values_of(loss_));
+  run(call, sources, results, formula_of(loss_, policy_), values_of(loss_));
   return results;
 }
 
 void CNNLoss::encodeBatch(MTL::CommandBuffer& buffer, const ImageBatch& sources,
                           const CNNLossLabelsBatch& labels, const ImageBatch& destinations) const {
   const OneShotCall call(kName, *this, reductionType(), buffer, sources, labels);
-  call.check(&destinations, 0);
-  run(call, *sources[0], destinations, formula_of(loss_, policy_), values_of(loss_));
+  run(call, sources, destinations, formula_of(loss_, policy_), values_of(loss_));
 }
 
 bool CNNLoss::appendBatchBarrier() const {
