@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "layer.hpp"
 
@@ -72,10 +73,10 @@ class BinaryLayer : public Layer {
   }
 
  protected:
-  BinaryLayer(BNNSFilter filter, const char* class_name, const Descriptor& input_a,
+  BinaryLayer(detail::OwnedFilter filter, const char* class_name, const Descriptor& input_a,
               const Descriptor& input_b, const Descriptor& output,
               std::initializer_list<std::optional<ParameterDescriptor>> parameters = {})
-      : Layer(filter, class_name, parameters),
+      : Layer(std::move(filter), class_name, parameters),
         input_a_(input_a),
         input_b_(input_b),
         output_(output) {}

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "filter_parameters.hpp"
@@ -15,6 +16,26 @@
 #include "required.hpp"
 
 namespace bnns {
+
+namespace detail {
+
+// What a create function returned. Constructors take it like this, so that it is not lost if
+// another of their arguments throws.
+class OwnedFilter {
+ public:
+  OwnedFilter(BNNSFilter filter) noexcept : filter_(filter) {}
+
+  BNNSFilter get() const noexcept { return filter_.get(); }
+  BNNSFilter release() noexcept { return filter_.release(); }
+
+ private:
+  struct Destroy {
+    void operator()(void* filter) const noexcept { BNNSFilterDestroy(filter); }
+  };
+  std::unique_ptr<void, Destroy> filter_;
+};
+
+}  // namespace detail
 
 class Layer {
  public:
@@ -30,10 +51,10 @@ class Layer {
 
  protected:
   // Takes what a create function returned, and shares the memory of what the filter goes on using.
-  Layer(BNNSFilter filter, const char* class_name,
+  Layer(detail::OwnedFilter filter, const char* class_name,
         std::initializer_list<std::optional<ParameterDescriptor>> parameters = {})
-      : filter_(filter) {
-    if (!filter_) {
+      : filter_(std::move(filter)) {
+    if (native_handle() == nullptr) {
       throw Error(Error::Code::unable_to_create_layer, class_name,
                   detail::in_cpp_names(OpenBNNSGetLastError()));
     }
@@ -48,18 +69,15 @@ class Layer {
   }
 
   void require_ready(std::size_t batch_size, const char* operation) const {
-    detail::require(filter_ != nullptr, Error::Code::invalid_argument, operation,
+    detail::require(native_handle() != nullptr, Error::Code::invalid_argument, operation,
                     "the layer was moved from or released");
     detail::require(batch_size > 0, Error::Code::invalid_argument, operation, "batch_size is 0");
   }
 
  private:
-  struct Destroy {
-    void operator()(void* filter) const noexcept { BNNSFilterDestroy(filter); }
-  };
   // Declared first: the memory outlives the filter that uses it.
   std::vector<std::shared_ptr<const void>> owners_;
-  std::unique_ptr<void, Destroy> filter_;
+  detail::OwnedFilter filter_;
 };
 
 // Arguments of a backward pass with one input. `input` and `output` are those of the forward pass;
@@ -97,10 +115,10 @@ class UnaryLayer : public Layer {
   }
 
  protected:
-  UnaryLayer(BNNSFilter filter, const char* class_name, const Descriptor& input,
+  UnaryLayer(detail::OwnedFilter filter, const char* class_name, const Descriptor& input,
              const Descriptor& output,
              std::initializer_list<std::optional<ParameterDescriptor>> parameters = {})
-      : Layer(filter, class_name, parameters), input_(input), output_(output) {}
+      : Layer(std::move(filter), class_name, parameters), input_(input), output_(output) {}
 
   template <typename Arguments>
   static std::size_t common_batch_size(const Arguments& arguments, const char* operation) {

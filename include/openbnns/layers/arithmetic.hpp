@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "activation.hpp"
 
@@ -88,9 +89,12 @@ class ArithmeticLayer : public Layer {
                    : Names{{"input_a", "input_b", "input_c"},
                            {"input_a_gradient", "input_b_gradient", "input_c_gradient"}};
 
-  ArithmeticLayer(BNNSFilter filter, const char* class_name, const Inputs& inputs,
+  ArithmeticLayer(detail::OwnedFilter filter, const char* class_name, const Inputs& inputs,
                   const Types& types, const Descriptor& output, DescriptorType output_type)
-      : Layer(filter, class_name), types_(types), output_(output), output_type_(output_type) {
+      : Layer(std::move(filter), class_name),
+        types_(types),
+        output_(output),
+        output_type_(output_type) {
     for (std::size_t k = 0; k < kInputs; ++k) inputs_[k].emplace(inputs[k]);
   }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "activation.hpp"
 #include "window.hpp"
@@ -57,10 +58,11 @@ class ConvolutionLayer : public UnaryLayer {
 
  protected:
   // Of layers that share the backward pass; `operation` names it in errors.
-  ConvolutionLayer(BNNSFilter filter, const char* class_name, const char* operation,
+  ConvolutionLayer(detail::OwnedFilter filter, const char* class_name, const char* operation,
                    const Descriptor& input, const Descriptor& output,
                    std::initializer_list<std::optional<ParameterDescriptor>> parameters)
-      : UnaryLayer(filter, class_name, input, output, parameters), operation_(operation) {}
+      : UnaryLayer(std::move(filter), class_name, input, output, parameters),
+        operation_(operation) {}
 
  private:
   static BNNSFilter create(const ConvolutionLayerOptions& options) {
