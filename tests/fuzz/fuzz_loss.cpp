@@ -148,6 +148,11 @@ uint8_t* given(Provider& p, const Case& c, size_t tensor) {
   return tensor == kNowhere || p.one_in(40) ? nullptr : c.memory.data(tensor);
 }
 
+// A gradient whose descriptor has lost its data is not wanted, and not written.
+uint32_t gradient_of(const Case& c) {
+  return c.in_delta.data == nullptr ? 0 : mask_of(c.dx);
+}
+
 Promise promise_of(const Case& c, uint32_t read, uint32_t written) {
   Promise promise;
   promise.used = read | written;
@@ -166,7 +171,7 @@ void forward(Provider& p, Case& c, const Pair& filters) {
   const bool want = c.dx != kNowhere && !p.one_in(3);
   const uint32_t read = mask_of(c.in) | mask_of(c.labels) | mask_of(c.weights);
   run("BNNSLossFilterApplyBatch", p, c.memory,
-      promise_of(c, read, mask_of(c.out) | (want ? mask_of(c.dx) : 0)), [&](size_t k) {
+      promise_of(c, read, mask_of(c.out) | (want ? gradient_of(c) : 0)), [&](size_t k) {
         return BNNSLossFilterApplyBatch(filters[k], c.in_batch.size, in, c.in_batch.stride, labels,
                                         c.labels_batch.stride, weights, c.weights_size, out,
                                         want ? &c.in_delta : nullptr, c.in_delta_batch.stride) == 0;
@@ -179,7 +184,7 @@ void backward(Provider& p, Case& c, const Pair& filters) {
   BNNSNDArrayDescriptor* in_delta = p.one_in(40) ? nullptr : &c.in_delta;
   const BNNSNDArrayDescriptor* out_delta = p.one_in(40) ? nullptr : &c.out_delta;
   const uint32_t read = mask_of(c.in) | mask_of(c.labels) | mask_of(c.weights) | mask_of(c.dy);
-  run("BNNSLossFilterApplyBackwardBatch", p, c.memory, promise_of(c, read, mask_of(c.dx)),
+  run("BNNSLossFilterApplyBackwardBatch", p, c.memory, promise_of(c, read, gradient_of(c)),
       [&](size_t k) {
         return BNNSLossFilterApplyBackwardBatch(filters[k], c.in_batch.size, in, c.in_batch.stride,
                                                 in_delta, c.in_delta_batch.stride, labels,
