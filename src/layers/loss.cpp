@@ -274,8 +274,12 @@ Batch LossFilter::read_out_delta(const LossBackwardArgs& args, Descriptor& dy) c
          "batch_size (", batch, ") or as many elements as o_desc");
   }
   // Each sample has one value; the stride of a descriptor of the whole batch is the distance to the
-  // next one.
-  dy.view.step = count == batch ? dy.view.inner_stride() : 1;
+  // next one. A descriptor of one sample has its packed step.
+  if (count == batch) {
+    dy.view.step = dy.view.inner_stride();
+  } else if (count != 1) {
+    dy.view.step = 1;
+  }
   dy.view.rank = 0;
   dy.view.count = dy.view.span = 1;
   return read_batch(dy.view, batch, dy.view.data, args.out_delta_stride, kOutDelta);
