@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that includes point in one direction only: api -> layers -> ops -> math ->
-simd, core; mps -> core.
+simd, core; mps -> core; train -> public headers.
 
 Kernels and ops must not see BNNS descriptors or filters, not even through another header; the spec,
 the examples and the benchmark see what a client sees. A file of kernels must name itself in
@@ -16,7 +16,7 @@ from tree import ROOT, Findings, read_lines, tree_files
 INCLUDE = re.compile(r'\s*#\s*include\s+["<]([^">]+)[">]')
 TARGET_INCLUDE = re.compile(r'\s*#\s*define\s+HWY_TARGET_INCLUDE\s+"([^"]+)"')
 SOURCE = (".c", ".cpp", ".h", ".hpp")
-INTERNAL = ("core", "simd", "math", "ops", "layers", "api", "mps")
+INTERNAL = ("core", "simd", "math", "ops", "layers", "api", "mps", "train")
 
 # What a folder may include. std: C++ standard headers; system: C and POSIX headers; public: ours
 # in include/; hwy: Highway; own: of the same row of this table; other: somebody else's library; a
@@ -31,13 +31,16 @@ ALLOWED = {
     "src/layers": {"layers", "ops", "core", "public", "std"},
     "src/api": {"api", "layers", "core", "public", "std"},
     "src/mps": {"mps", "core", "math", "public", "std"},
+    "src/train": {"train", "public", "std", "system", "other"},
+    "apps": {"own", "public", "std", "system", "other"},
     "spec": {"own", "public", "std", "system"},
     "examples": {"own", "public", "std", "system"},
     "bench": {"own", "spec", "public", "std", "system", "hwy", "other"},
     "tests/install": {"own", "public", "std", "system", "other"},
     "tests/abi": {"own", "public", "std", "system"},
     "tests/mps": {"own", "mps", "public", "std", "system", "other"},
-    "tests/fuzz": {"own", "public", "std", "system", "other"},
+    "tests/train": {"own", "train", "public", "std", "system", "other"},
+    "tests/fuzz": {"own", "train", "public", "std", "system", "other"},
 }
 # File (without its ending): what it may include beyond its folder.
 EXCEPTIONS = {"src/core/platform": {"system"}, "src/core/target": {"hwy"}}

@@ -12,7 +12,7 @@ from tree import ROOT, Findings, read_lines, tree_files
 SOURCES = (".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake", ".in", ".txt", ".json")
 DOCUMENTS = (".md",)
 PLAIN = ("run-tests", "quickstart", "LICENSE", ".clang-format", ".gitignore", ".ci/run",
-         "cmake/exports.map", "cmake/mps_exports.map")
+         "cmake/exports.map", "cmake/mps_exports.map", "cmake/train_exports.map")
 DATA = ("tests/fuzz/corpus/", "tests/mps/data/")
 MAX_COLUMNS = 100
 MAX_LINES = 450

@@ -1,0 +1,51 @@
+# libopenbnns_train: describes, trains, saves and loads networks. It uses the public C++ classes of
+# the core library and nothing else of it. Where a package is missing, the library is left out and
+# CMake says so.
+set(openbnns_train_missing "")
+find_package(ZLIB QUIET)
+find_package(PNG QUIET)
+find_package(JPEG QUIET)
+find_package(nlohmann_json QUIET)
+find_package(fmt QUIET)
+foreach(package ZLIB PNG JPEG nlohmann_json fmt)
+  if(NOT ${package}_FOUND)
+    list(APPEND openbnns_train_missing ${package})
+  endif()
+endforeach()
+if(openbnns_train_missing)
+  list(JOIN openbnns_train_missing ", " openbnns_train_missing)
+  message(STATUS "OpenBNNS: the training library and the program are left out; not found: "
+                 "${openbnns_train_missing}")
+  set(OPENBNNS_TRAIN OFF)
+  return()
+endif()
+
+set(OPENBNNS_TRAIN_SOURCES
+  src/train/data/data.cpp
+)
+
+# The objects are also linked into the tests that look behind the classes.
+add_library(openbnns_train_objects OBJECT ${OPENBNNS_TRAIN_SOURCES})
+target_include_directories(openbnns_train_objects PUBLIC include src)
+target_link_libraries(openbnns_train_objects
+  PUBLIC Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG nlohmann_json::nlohmann_json fmt::fmt
+  PRIVATE openbnns_flags)
+set_target_properties(openbnns_train_objects PROPERTIES POSITION_INDEPENDENT_CODE ON
+                      CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+
+add_library(openbnns_train $<TARGET_OBJECTS:openbnns_train_objects>)
+add_library(OpenBNNS::Train ALIAS openbnns_train)
+target_link_libraries(openbnns_train PUBLIC openbnns
+  PRIVATE Threads::Threads ZLIB::ZLIB PNG::PNG JPEG::JPEG fmt::fmt
+          $<BUILD_INTERFACE:$<LINK_ONLY:openbnns_flags>>)
+target_compile_features(openbnns_train INTERFACE cxx_std_20)
+target_include_directories(openbnns_train PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+set_target_properties(openbnns_train PROPERTIES VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE CXX EXPORT_NAME Train)
+if(BUILD_SHARED_LIBS)
+  target_link_options(openbnns_train PRIVATE
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/train_exports.map -Wl,--gc-sections)
+  set_target_properties(openbnns_train PROPERTIES
+                        LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/train_exports.map)
+endif()

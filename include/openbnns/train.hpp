@@ -1,0 +1,8 @@
+// Training as a library: describe a network, train it, save it, load it, predict.
+#ifndef OPENBNNS_TRAIN_HPP
+#define OPENBNNS_TRAIN_HPP
+
+#include "train/data.hpp"
+#include "train/error.hpp"
+
+#endif

@@ -1,0 +1,83 @@
+// Samples for training: where they come from, how they are split, how they are read.
+#ifndef OPENBNNS_TRAIN_DATA_HPP
+#define OPENBNNS_TRAIN_DATA_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api.hpp"
+
+namespace bnns::train {
+
+enum class Task { classification, regression };
+
+// The form of one sample. A row of a table with n numbers is {n, 1, 1}.
+struct SampleShape {
+  std::size_t width = 1;
+  std::size_t height = 1;
+  std::size_t channels = 1;
+
+  std::size_t count() const noexcept { return width * height * channels; }
+  friend bool operator==(const SampleShape&, const SampleShape&) = default;
+};
+
+// What is known of a set of samples before any of them is read.
+struct DataDescription {
+  Task task = Task::classification;
+  SampleShape shape;
+  std::vector<std::string> class_names;   // classification: one per class
+  std::vector<std::string> target_names;  // regression: one per predicted number
+
+  // Numbers that a network predicts for a sample.
+  std::size_t output_count() const noexcept {
+    return task == Task::classification ? class_names.size() : target_names.size();
+  }
+  // Numbers that are stored as the truth of a sample: one class index, or the predicted numbers.
+  std::size_t target_count() const noexcept {
+    return task == Task::classification ? 1 : target_names.size();
+  }
+};
+
+// Samples that are read by their index, in any order, by one thread at a time. Whoever has another
+// kind of data derives from it.
+class OPENBNNS_TRAIN_API DataSource {
+ public:
+  virtual ~DataSource() = default;
+  virtual const DataDescription& description() const = 0;
+  virtual std::size_t size() const = 0;
+  // Writes description().shape.count() values, channel by channel and row by row, and
+  // description().target_count() targets. Throws Error.
+  virtual void read(std::size_t index, std::span<float> values, std::span<float> targets) = 0;
+};
+
+// A selection of the samples of a source; copies share the source.
+class OPENBNNS_TRAIN_API Data {
+ public:
+  Data() = default;
+  explicit Data(std::shared_ptr<DataSource> source);
+  Data(std::shared_ptr<DataSource> source, std::vector<std::size_t> selection);
+
+  // Arrays in memory: samples one after the other. Targets are class indices, or
+  // description.target_names.size() numbers per sample.
+  static Data arrays(DataDescription description, std::vector<float> values,
+                     std::vector<float> targets);
+
+  bool empty() const noexcept { return selection_.empty(); }
+  std::size_t size() const noexcept { return selection_.size(); }
+  const DataDescription& description() const;
+  void read(std::size_t index, std::span<float> values, std::span<float> targets) const;
+  // The samples of these indices, in this order.
+  Data subset(std::span<const std::size_t> indices) const;
+
+ private:
+  std::shared_ptr<DataSource> source_;
+  std::vector<std::size_t> selection_;
+};
+
+}  // namespace bnns::train
+
+#endif
