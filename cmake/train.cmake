@@ -22,6 +22,26 @@ endif()
 
 set(OPENBNNS_TRAIN_SOURCES
   src/train/data/data.cpp
+  src/train/layers/activation.cpp
+  src/train/layers/convolution.cpp
+  src/train/layers/dropout.cpp
+  src/train/layers/fields.cpp
+  src/train/layers/flatten.cpp
+  src/train/layers/fully_connected.cpp
+  src/train/layers/normalization.cpp
+  src/train/layers/pooling.cpp
+  src/train/layers/residual.cpp
+  src/train/layers/table.cpp
+  src/train/layers/weighted.cpp
+  src/train/network/description.cpp
+  src/train/network/named.cpp
+  src/train/network/network.cpp
+  src/train/network/parameters.cpp
+  src/train/network/resolve.cpp
+  src/train/network/runner.cpp
+  src/train/network/sequence.cpp
+  src/train/network/state.cpp
+  src/train/network/summary.cpp
 )
 
 # The objects are also linked into the tests that look behind the classes.

@@ -3,6 +3,8 @@
 #define OPENBNNS_TRAIN_HPP
 
 #include "train/data.hpp"
+#include "train/description.hpp"
 #include "train/error.hpp"
+#include "train/network.hpp"
 
 #endif

@@ -1,0 +1,13 @@
+// Kinds of layers that stand alone.
+#ifndef OPENBNNS_TRAIN_LAYERS_OTHER_H
+#define OPENBNNS_TRAIN_LAYERS_OTHER_H
+
+#include "train/layers/kind.h"
+
+namespace bnns::train::impl {
+
+extern const LayerKind kDropout, kFlatten, kResidual;
+
+}  // namespace bnns::train::impl
+
+#endif
