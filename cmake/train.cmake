@@ -42,6 +42,13 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/network/sequence.cpp
   src/train/network/state.cpp
   src/train/network/summary.cpp
+  src/train/data/gzip.cpp
+  src/train/data/idx.cpp
+  src/train/data/idx_data.cpp
+  src/train/data/input_file.cpp
+  src/train/data/open_data.cpp
+  src/train/data/split.cpp
+  src/train/data/synthetic_digits.cpp
 )
 
 # The objects are also linked into the tests that look behind the classes.

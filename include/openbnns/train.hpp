@@ -6,5 +6,6 @@
 #include "train/description.hpp"
 #include "train/error.hpp"
 #include "train/network.hpp"
+#include "train/open_data.hpp"
 
 #endif

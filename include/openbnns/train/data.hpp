@@ -15,6 +15,13 @@ namespace bnns::train {
 
 enum class Task { classification, regression };
 
+// What the values of a sample are, and so what Preprocessing does with them.
+enum class SampleKind {
+  numbers,  // any numbers, all of one kind
+  image,    // pixels in [0, 1]
+  table,    // a row of a table; a missing number is NaN
+};
+
 // The form of one sample. A row of a table with n numbers is {n, 1, 1}.
 struct SampleShape {
   std::size_t width = 1;
@@ -25,13 +32,26 @@ struct SampleShape {
   friend bool operator==(const SampleShape&, const SampleShape&) = default;
 };
 
+// A column of a table that is part of the input. A column of text has categories; each of them is
+// one value of the sample, 1 where the row has that text and 0 elsewhere.
+struct TableColumn {
+  std::string name;
+  std::vector<std::string> categories;  // sorted; empty: the column is one number
+
+  std::size_t count() const noexcept { return categories.empty() ? 1 : categories.size(); }
+  friend bool operator==(const TableColumn&, const TableColumn&) = default;
+};
+
 // What is known of a set of samples before any of them is read.
 struct DataDescription {
   Task task = Task::classification;
   SampleShape shape;
   std::vector<std::string> class_names;   // classification: one per class
   std::vector<std::string> target_names;  // regression: one per predicted number
+  SampleKind kind = SampleKind::numbers;
+  std::vector<TableColumn> columns;  // tables: in the order of the values
 
+  friend bool operator==(const DataDescription&, const DataDescription&) = default;
   // Numbers that a network predicts for a sample.
   std::size_t output_count() const noexcept {
     return task == Task::classification ? class_names.size() : target_names.size();
@@ -52,6 +72,8 @@ class OPENBNNS_TRAIN_API DataSource {
   // Writes description().shape.count() values, channel by channel and row by row, and
   // description().target_count() targets. Throws Error.
   virtual void read(std::size_t index, std::span<float> values, std::span<float> targets) = 0;
+  // The targets alone. A source overrides it where they cost less than the whole sample.
+  virtual void read_targets(std::size_t index, std::span<float> targets);
 };
 
 // A selection of the samples of a source; copies share the source.
@@ -70,8 +92,14 @@ class OPENBNNS_TRAIN_API Data {
   std::size_t size() const noexcept { return selection_.size(); }
   const DataDescription& description() const;
   void read(std::size_t index, std::span<float> values, std::span<float> targets) const;
+  void read_targets(std::size_t index, std::span<float> targets) const;
   // The samples of these indices, in this order.
   Data subset(std::span<const std::size_t> indices) const;
+  // Classification: the number of samples of each class.
+  std::vector<std::size_t> class_counts() const;
+  // Tells data of another run: a function of the description, the size, and the bits of values and
+  // targets of up to 64 samples at equal distances, the first among them.
+  std::uint64_t checksum() const;
 
  private:
   std::shared_ptr<DataSource> source_;

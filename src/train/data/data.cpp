@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +23,9 @@ class ArraySource final : public DataSource {
   void read(std::size_t index, std::span<float> values, std::span<float> targets) override {
     std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(index * values.size()), values.size(),
                 values.begin());
+    read_targets(index, targets);
+  }
+  void read_targets(std::size_t index, std::span<float> targets) override {
     std::copy_n(targets_.begin() + static_cast<std::ptrdiff_t>(index * targets.size()),
                 targets.size(), targets.begin());
   }
@@ -28,6 +33,30 @@ class ArraySource final : public DataSource {
  private:
   DataDescription description_;
   std::vector<float> values_, targets_;
+};
+
+// A sum that depends on the order of what is added (FNV-1a, over numbers instead of bytes).
+class Checksum {
+ public:
+  void add(std::uint64_t number) {
+    state_ = (state_ ^ number) * 0x100000001B3;
+    state_ ^= state_ >> 32;
+  }
+  void add(std::initializer_list<std::uint64_t> numbers) {
+    for (const std::uint64_t number : numbers) add(number);
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    for (const char c : text) add(static_cast<unsigned char>(c));
+  }
+  void add(const std::vector<std::string>& texts) {
+    add(texts.size());
+    for (const std::string& text : texts) add(text);
+  }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0xCBF29CE484222325;
 };
 
 std::vector<std::size_t> all_of(const DataSource& source) {
@@ -41,6 +70,11 @@ void require(bool condition, const std::string& text) {
 }
 
 }  // namespace
+
+void DataSource::read_targets(std::size_t index, std::span<float> targets) {
+  std::vector<float> values(description().shape.count());
+  read(index, values, targets);
+}
 
 Data::Data(std::shared_ptr<DataSource> source) : Data(source, all_of(*source)) {}
 
@@ -58,6 +92,16 @@ Data Data::arrays(DataDescription description, std::vector<float> values,
   require(count > 0 && values.size() / count == samples && values.size() % count == 0,
           "there are " + std::to_string(values.size()) + " values; " + std::to_string(samples) +
               " samples of " + std::to_string(count) + " need another number");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool missing = description.kind == SampleKind::table && std::isnan(values[i]);
+    require(std::isfinite(values[i]) || missing,
+            "value " + std::to_string(i % count) + " of sample " + std::to_string(i / count) +
+                " is " + std::to_string(values[i]) + "; it must be finite");
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    require(std::isfinite(targets[i]), "target " + std::to_string(i) + " is " +
+                                           std::to_string(targets[i]) + "; it must be finite");
+  }
   if (description.task == Task::classification) {
     for (std::size_t n = 0; n < samples; ++n) {
       require(targets[n] >= 0 && targets[n] < static_cast<float>(outputs) &&
@@ -79,11 +123,50 @@ void Data::read(std::size_t index, std::span<float> values, std::span<float> tar
   source_->read(selection_.at(index), values, targets);
 }
 
+void Data::read_targets(std::size_t index, std::span<float> targets) const {
+  source_->read_targets(selection_.at(index), targets);
+}
+
 Data Data::subset(std::span<const std::size_t> indices) const {
   std::vector<std::size_t> selection;
   selection.reserve(indices.size());
   for (const std::size_t index : indices) selection.push_back(selection_.at(index));
   return Data(source_, std::move(selection));
+}
+
+std::vector<std::size_t> Data::class_counts() const {
+  std::vector<std::size_t> counts(description().class_names.size());
+  if (description().task != Task::classification) {
+    throw Error(Error::Kind::usage, "Data::class_counts", "the data is for regression");
+  }
+  for (std::size_t n = 0; n < size(); ++n) {
+    float target = 0;
+    read_targets(n, {&target, 1});
+    ++counts.at(static_cast<std::size_t>(target));
+  }
+  return counts;
+}
+
+std::uint64_t Data::checksum() const {
+  constexpr std::size_t kSamples = 64;
+  Checksum sum;
+  const DataDescription& d = description();
+  sum.add({static_cast<std::uint64_t>(d.task), static_cast<std::uint64_t>(d.kind), d.shape.width,
+           d.shape.height, d.shape.channels, size()});
+  sum.add(d.class_names);
+  sum.add(d.target_names);
+  for (const TableColumn& column : d.columns) {
+    sum.add(column.name);
+    sum.add(column.categories);
+  }
+  std::vector<float> values(d.shape.count()), targets(d.target_count());
+  const std::size_t samples = std::min(size(), kSamples);
+  for (std::size_t i = 0; i < samples; ++i) {
+    read(i * size() / samples, values, targets);
+    for (const float value : values) sum.add(std::bit_cast<std::uint32_t>(value));
+    for (const float target : targets) sum.add(std::bit_cast<std::uint32_t>(target));
+  }
+  return sum.value();
 }
 
 }  // namespace bnns::train
