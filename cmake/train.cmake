@@ -45,8 +45,14 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/data/gzip.cpp
   src/train/data/idx.cpp
   src/train/data/idx_data.cpp
+  src/train/data/image.cpp
+  src/train/data/image_folder.cpp
   src/train/data/input_file.cpp
+  src/train/data/jpeg.cpp
   src/train/data/open_data.cpp
+  src/train/data/png.cpp
+  src/train/data/pnm.cpp
+  src/train/data/resample.cpp
   src/train/data/split.cpp
   src/train/data/synthetic_digits.cpp
 )

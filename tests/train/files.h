@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <openbnns/train.hpp>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
 #include <cstddef>
@@ -45,18 +46,34 @@ inline std::string big_endian(std::uint64_t value, int bytes) {
   return text;
 }
 
-inline std::string gzip(const std::string& bytes) {
+// The bytes packed as zlib does it, as often as told, without having them in memory as often.
+inline std::string deflated(const std::string& bytes, std::size_t times = 1, int format = 0) {
   z_stream z = {};
-  deflateInit2(&z, 9, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&z, bytes.size()) + 64, '\0');
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  z.avail_in = static_cast<uInt>(bytes.size());
-  z.next_out = reinterpret_cast<Bytef*>(packed.data());
-  z.avail_out = static_cast<uInt>(packed.size());
-  deflate(&z, Z_FINISH);
-  packed.resize(z.total_out);
+  deflateInit2(&z, 9, Z_DEFLATED, MAX_WBITS + format, 8, Z_DEFAULT_STRATEGY);
+  std::string packed, piece(1 << 16, '\0');
+  for (std::size_t n = 1; n <= times; ++n) {
+    z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    z.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      z.next_out = reinterpret_cast<Bytef*>(piece.data());
+      z.avail_out = static_cast<uInt>(piece.size());
+      deflate(&z, n == times ? Z_FINISH : Z_NO_FLUSH);
+      packed.append(piece, 0, piece.size() - z.avail_out);
+    } while (z.avail_out == 0);
+  }
   deflateEnd(&z);
   return packed;
+}
+
+inline std::string gzip(const std::string& bytes, std::size_t times = 1) {
+  return deflated(bytes, times, 16);
+}
+
+// The most memory that the process has had in use so far.
+inline long peak_kilobytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
 // The text of the Error that action throws; all of parts must be in it.

@@ -10,6 +10,8 @@
 
 #include "train/data/fail.h"
 #include "train/data/idx_data.h"
+#include "train/data/image_folder.h"
+#include "train/data/split.h"
 
 namespace bnns::train {
 namespace {
@@ -41,18 +43,6 @@ bool ends_with_csv(std::string_view text) {
   return ending == ".csv" || ending == ".tsv";
 }
 
-// Checks what a split by the seed cannot put right.
-void check_samples(const std::string& text, const Data& data) {
-  if (data.size() < 2) {
-    impl::fail_data(text, "it has {} sample; training needs at least 2", data.size());
-  }
-  const DataDescription& d = data.description();
-  if (d.task == Task::classification && d.class_names.size() < 2) {
-    impl::fail_data(text, "all samples are of the class \"{}\"; there must be at least 2 classes",
-                    d.class_names.front());
-  }
-}
-
 void check_like_training(const std::string& text, const Data& training, const Data& part) {
   const SampleShape a = training.description().shape, b = part.description().shape;
   if (a != b) {
@@ -61,11 +51,6 @@ void check_like_training(const std::string& text, const Data& training, const Da
                     "those of the training part are {} x {} x {}",
                     b.width, b.height, b.channels, a.width, a.height, a.channels);
   }
-}
-
-DataSplit split(const std::string& text, const Data& data, const DataOptions& options) {
-  check_samples(text, data);
-  return split_data(data, options.validation_fraction, options.test_fraction, options.seed);
 }
 
 // The file of this name in one of its spellings, or empty.
@@ -97,8 +82,8 @@ DataSplit open_idx_folder(const std::string& folder, const DataOptions& options)
                                             require_idx(folder, "train-labels", "idx1-ubyte"),
                                             options.memory_limit, classes);
   const std::string test_images = find_idx(folder, "t10k-images", "idx3-ubyte");
-  if (test_images.empty()) return split(folder, training, options);
-  check_samples(folder, training);
+  if (test_images.empty()) return impl::split_checked(folder, training, options);
+  impl::check_samples(folder, training);
   const Data test = impl::open_idx_pair(
       test_images, require_idx(folder, "t10k-labels", "idx1-ubyte"), options.memory_limit, classes);
   check_like_training(test_images, training, test);
@@ -118,7 +103,7 @@ DataSplit open_digits(const std::string& text, const DataOptions& options) {
                  kMaxDigits);
     }
   }
-  return split(text, synthetic_digits(count, options.seed), options);
+  return impl::split_checked(text, synthetic_digits(count, options.seed), options);
 }
 
 }  // namespace
@@ -131,11 +116,12 @@ DataSplit open_data(const std::string& text, const DataOptions& options) {
     if (!find_idx(text, "train-images", "idx3-ubyte").empty()) {
       return open_idx_folder(text, options);
     }
-    impl::fail(Error::Kind::usage, text, "folders of images are not implemented");
+    return impl::open_image_folders(text, options);
   }
   const std::size_t comma = text.find(',');
   if (!exists(text) && comma != std::string::npos) {
-    return split(text, open_idx(text.substr(0, comma), text.substr(comma + 1), options), options);
+    return impl::split_checked(
+        text, open_idx(text.substr(0, comma), text.substr(comma + 1), options), options);
   }
   if (ends_with_csv(text)) impl::fail(Error::Kind::usage, text, "tables are not implemented");
   if (!exists(text)) {

@@ -1,4 +1,6 @@
 // Cutting data into parts for training, validation and test.
+#include "train/data/split.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -84,4 +86,23 @@ DataSplit split_data(const Data& data, double validation_fraction, double test_f
   return {part(data, training), part(data, validation), part(data, test)};
 }
 
+namespace impl {
+
+void check_samples(const std::string& where, const Data& data) {
+  if (data.size() < 2) {
+    fail_data(where, "there is {} sample; training needs at least 2", data.size());
+  }
+  const DataDescription& d = data.description();
+  if (d.task == Task::classification && d.class_names.size() < 2) {
+    fail_data(where, "all samples are of the class {}; there must be at least 2 classes",
+              shown(d.class_names.front()));
+  }
+}
+
+DataSplit split_checked(const std::string& where, const Data& data, const DataOptions& options) {
+  check_samples(where, data);
+  return split_data(data, options.validation_fraction, options.test_fraction, options.seed);
+}
+
+}  // namespace impl
 }  // namespace bnns::train
