@@ -55,6 +55,14 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/data/resample.cpp
   src/train/data/split.cpp
   src/train/data/synthetic_digits.cpp
+  src/train/files/atomic_file.cpp
+  src/train/files/input_file.cpp
+  src/train/files/json.cpp
+  src/train/files/json_reader.cpp
+  src/train/files/safetensors_read.cpp
+  src/train/files/safetensors_write.cpp
+  src/train/files/tensor_file.cpp
+  src/train/files/text.cpp
 )
 
 # The objects are also linked into the tests that look behind the classes.
