@@ -33,6 +33,10 @@ void uncounted(void* memory) {
 void* operator new(std::size_t size) {
   return counted(std::malloc(size));
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  void* memory = std::malloc(size);
+  return memory == nullptr ? nullptr : counted(memory);
+}
 void operator delete(void* memory) noexcept {
   uncounted(memory);
 }
