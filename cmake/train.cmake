@@ -22,6 +22,28 @@ endif()
 
 set(OPENBNNS_TRAIN_SOURCES
   src/train/data/data.cpp
+  src/train/data/gzip.cpp
+  src/train/data/idx.cpp
+  src/train/data/idx_data.cpp
+  src/train/data/image.cpp
+  src/train/data/image_folder.cpp
+  src/train/data/input_file.cpp
+  src/train/data/jpeg.cpp
+  src/train/data/open_data.cpp
+  src/train/data/png.cpp
+  src/train/data/pnm.cpp
+  src/train/data/resample.cpp
+  src/train/data/split.cpp
+  src/train/data/synthetic_digits.cpp
+  src/train/files/atomic_file.cpp
+  src/train/files/input_file.cpp
+  src/train/files/json.cpp
+  src/train/files/json_reader.cpp
+  src/train/files/model.cpp
+  src/train/files/safetensors_read.cpp
+  src/train/files/safetensors_write.cpp
+  src/train/files/tensor_file.cpp
+  src/train/files/text.cpp
   src/train/layers/activation.cpp
   src/train/layers/convolution.cpp
   src/train/layers/dropout.cpp
@@ -42,27 +64,15 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/network/sequence.cpp
   src/train/network/state.cpp
   src/train/network/summary.cpp
-  src/train/data/gzip.cpp
-  src/train/data/idx.cpp
-  src/train/data/idx_data.cpp
-  src/train/data/image.cpp
-  src/train/data/image_folder.cpp
-  src/train/data/input_file.cpp
-  src/train/data/jpeg.cpp
-  src/train/data/open_data.cpp
-  src/train/data/png.cpp
-  src/train/data/pnm.cpp
-  src/train/data/resample.cpp
-  src/train/data/split.cpp
-  src/train/data/synthetic_digits.cpp
-  src/train/files/atomic_file.cpp
-  src/train/files/input_file.cpp
-  src/train/files/json.cpp
-  src/train/files/json_reader.cpp
-  src/train/files/safetensors_read.cpp
-  src/train/files/safetensors_write.cpp
-  src/train/files/tensor_file.cpp
-  src/train/files/text.cpp
+  src/train/training/batches.cpp
+  src/train/training/checkpoint.cpp
+  src/train/training/checks.cpp
+  src/train/training/evaluate.cpp
+  src/train/training/fit.cpp
+  src/train/training/loss.cpp
+  src/train/training/optimizer.cpp
+  src/train/training/run_state.cpp
+  src/train/training/shards.cpp
 )
 
 # The objects are also linked into the tests that look behind the classes.

@@ -5,7 +5,9 @@
 #include "train/data.hpp"
 #include "train/description.hpp"
 #include "train/error.hpp"
+#include "train/fit.hpp"
 #include "train/network.hpp"
 #include "train/open_data.hpp"
+#include "train/options.hpp"
 
 #endif

@@ -125,6 +125,11 @@ class OPENBNNS_TRAIN_API Network {
   // Layers whose path is `path`, or lies below it; they are not trained from here on.
   void freeze(const std::string& path, bool frozen = true);
 
+  // Model files: safetensors with PyTorch's names, replaced as a whole. A checkpoint is read as the
+  // model it holds. Throws Error.
+  void save(const std::string& file);
+  static Network load(const std::string& file);
+
   ModelInfo& info();
   const ModelInfo& info() const;
 

@@ -2,40 +2,42 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "openbnns/train/error.hpp"
 #include "openbnns/train/network.hpp"
+#include "train/files/json.h"
 
 namespace bnns::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+// Fields are written in the order they are given.
+using Written = nlohmann::ordered_json;
 
 [[noreturn]] void fail(const std::string& where, const std::string& text) {
   throw Error(Error::Kind::network, where, text);
 }
 
-Json json_of(double number) {
+Written json_of(double number) {
   if (number == std::floor(number) && std::abs(number) < 1e15) {
     return static_cast<std::int64_t>(number);
   }
   return number;
 }
 
-Json json_of(const FieldValue& value) {
+Written json_of(const FieldValue& value) {
   if (const auto* number = std::get_if<double>(&value)) return json_of(*number);
   if (const auto* flag = std::get_if<bool>(&value)) return *flag;
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  Json list = Json::array();
+  Written list = Written::array();
   for (const double number : std::get<FieldPair>(value)) list.push_back(json_of(number));
   return list;
 }
 
-Json json_of(const std::vector<LayerDescription>& layers) {
-  Json list = Json::array();
+Written json_of(const std::vector<LayerDescription>& layers) {
+  Written list = Written::array();
   for (const LayerDescription& layer : layers) {
-    Json json = {{"layer", layer.kind}};
+    Written json = {{"layer", layer.kind}};
     if (!layer.name.empty()) json["name"] = layer.name;
     for (const auto& [name, value] : layer.fields) json[name] = json_of(value);
     if (!layer.inside.empty()) json["inside"] = json_of(layer.inside);
@@ -107,24 +109,19 @@ SampleShape input_of(const Json& json, const std::string& where) {
 
 std::string Network::to_json() const {
   const NetworkDescription& d = description();
-  Json input = Json::array({d.input.width});
+  Written input = Written::array({d.input.width});
   if (d.input.height != 1 || d.input.channels != 1) {
     input.push_back(d.input.height);
     input.push_back(d.input.channels);
   }
-  const Json json = {{"input", std::move(input)},
-                     {"layers", json_of(d.layers)},
-                     {"output", d.output == OutputKind::softmax ? "softmax" : "values"}};
+  const Written json = {{"input", std::move(input)},
+                        {"layers", json_of(d.layers)},
+                        {"output", d.output == OutputKind::softmax ? "softmax" : "values"}};
   return json.dump(2);
 }
 
 Network Network::from_json(std::string_view text, const std::string& where) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    fail(where, std::string("is not JSON: ") + error.what());
-  }
+  const Json json = impl::parse_json(text, where, Error::Kind::network);
   if (!json.is_object()) fail(where, "is not a JSON object");
   NetworkDescription description;
   bool has_input = false, has_layers = false;

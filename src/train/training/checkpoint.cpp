@@ -1,0 +1,232 @@
+// Checkpoints: a model file with what else a run needs to go on with the same bits. Order of
+// samples and random numbers follow from seed, epoch and step, and need no state of their own.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "openbnns/openbnns.h"
+#include "openbnns/train/error.hpp"
+#include "train/files/json.h"
+#include "train/files/model.h"
+#include "train/files/safetensors.h"
+#include "train/network/state.h"
+#include "train/training/run_state.h"
+
+namespace bnns::train::impl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kPrefix = "run.";
+
+[[noreturn]] void fail(const std::string& where, const std::string& text) {
+  throw Error(Error::Kind::model, where, text);
+}
+
+// Everything that the arithmetic of a run depends on.
+Json arithmetic_of(const TrainingOptions& options, const Data& training) {
+  const OptimizerOptions& o = options.optimizer;
+  const Schedule& s = options.schedule;
+  Json json = {{"data checksum", fmt::format("{:016x}", training.checksum())},
+               {"training samples", training.size()},
+               {"batch", options.batch_size},
+               {"seed", options.seed},
+               {"shards", options.shards},
+               {"loss", static_cast<int>(options.loss)},
+               {"label smoothing", options.label_smoothing},
+               {"huber delta", options.huber_delta},
+               {"class weights", options.class_weights},
+               {"optimizer", static_cast<int>(o.kind)},
+               {"learning rate", o.learning_rate},
+               {"momentum", o.momentum},
+               {"nesterov", o.nesterov},
+               {"beta1", o.beta1},
+               {"beta2", o.beta2},
+               {"alpha", o.alpha},
+               {"epsilon", o.epsilon},
+               {"weight decay", o.weight_decay},
+               {"clip norm", o.clip_norm},
+               {"clip value", o.clip_value},
+               {"schedule", static_cast<int>(s.kind)},
+               {"warm-up", s.warm_up_steps},
+               {"step epochs", s.step_epochs},
+               {"step factor", s.step_factor},
+               {"least", s.least},
+               {"shift", options.augmentation.max_shift},
+               {"flip", options.augmentation.flip}};
+  // Only the cosine knows how long the run is.
+  if (s.kind == Schedule::Kind::cosine) json["epochs"] = options.epochs;
+  return json;
+}
+
+Json json_of(const EpochRecord& r) {
+  const Metrics& v = r.validation;
+  return {{"epoch", r.epoch},
+          {"training loss", r.training_loss},
+          {"training accuracy", r.training_accuracy},
+          {"learning rate", r.learning_rate},
+          {"seconds", r.seconds},
+          {"samples per second", r.samples_per_second},
+          {"best", r.is_best},
+          {"validation",
+           {{"samples", v.samples},
+            {"loss", v.loss},
+            {"right", v.right},
+            {"accuracy", v.accuracy},
+            {"mae", v.mean_absolute_error},
+            {"rmse", v.root_mean_square_error},
+            {"r2", v.r_squared}}}};
+}
+
+// Fields of an object that must be there; what is wrong is told with its name.
+class Reader {
+ public:
+  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+    if (!json.is_object()) fail(where_, "is not an object");
+  }
+  const Json& field(const char* name) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) fail(where_, fmt::format("the field \"{}\" is missing", name));
+    return *found;
+  }
+  std::size_t integer(const char* name) const {
+    const Json& value = field(name);
+    if (!value.is_number_unsigned()) wrong(name, value);
+    return value.get<std::size_t>();
+  }
+  double number(const char* name) const {
+    const Json& value = field(name);
+    if (!value.is_number()) wrong(name, value);
+    return value.get<double>();
+  }
+  bool flag(const char* name) const {
+    const Json& value = field(name);
+    if (!value.is_boolean()) wrong(name, value);
+    return value.get<bool>();
+  }
+
+ private:
+  [[noreturn]] void wrong(const char* name, const Json& value) const {
+    fail(where_, fmt::format("\"{}\" is {}", name, value.dump().substr(0, 60)));
+  }
+  const Json& json_;
+  std::string where_;
+};
+
+EpochRecord record_of(const Json& json, const std::string& where) {
+  const Reader r(json, where);
+  const Reader v(r.field("validation"), where + ".validation");
+  EpochRecord record = {.epoch = r.integer("epoch"),
+                        .training_loss = r.number("training loss"),
+                        .training_accuracy = r.number("training accuracy"),
+                        .learning_rate = r.number("learning rate"),
+                        .seconds = r.number("seconds"),
+                        .samples_per_second = r.number("samples per second"),
+                        .is_best = r.flag("best")};
+  record.validation.samples = v.integer("samples");
+  record.validation.loss = v.number("loss");
+  record.validation.right = v.integer("right");
+  record.validation.accuracy = v.number("accuracy");
+  record.validation.mean_absolute_error = v.number("mae");
+  record.validation.root_mean_square_error = v.number("rmse");
+  record.validation.r_squared = v.number("r2");
+  return record;
+}
+
+void require_same_run(const Json& found, const Json& wanted, const std::string& where) {
+  if (!found.is_object()) fail(where, "run.arithmetic is not an object");
+  for (const auto& [name, value] : wanted.items()) {
+    const auto other = found.find(name);
+    if (other == found.end() || *other != value) {
+      fail(where, fmt::format("it is the checkpoint of another run: {} was {}, and is {} now", name,
+                              other == found.end() ? "not there" : other->dump().substr(0, 60),
+                              value.dump()));
+    }
+  }
+}
+
+NamedTensor flat(const std::string& name, std::span<const float> values) {
+  return NamedTensor::of(kPrefix + name, {values.size()}, values);
+}
+
+std::vector<float> flat_of(const TensorFile& content, const std::string& name, std::size_t count,
+                           const std::string& where) {
+  const NamedTensor* tensor = content.find(kPrefix + name);
+  if (!tensor || tensor->count() != count) {
+    fail(where, fmt::format("tensor \"{}{}\" has {} values; the run needs {}", kPrefix, name,
+                            tensor ? tensor->count() : 0, count));
+  }
+  return tensor->floats();
+}
+
+}  // namespace
+
+void RunState::save(Network& network, const Data& training, const TrainingOptions& options) const {
+  TensorFile content = model_content(network);
+  Json list = Json::array();
+  for (const EpochRecord& record : records) list.push_back(json_of(record));
+  const Json run = {{"epoch", epoch},     {"step", step},       {"loss", loss},
+                    {"seconds", seconds}, {"right", right},     {"samples", samples},
+                    {"records", list},    {"best", best_epoch}, {"target", OpenBNNSGetTarget()}};
+  content.metadata["run"] = run.dump();
+  content.metadata["run.arithmetic"] = arithmetic_of(options, training).dump();
+  const std::vector<Tensor>& moments = optimizer_.moments();
+  for (std::size_t k = 0; k < moments.size(); ++k) {
+    content.tensors.push_back(flat("moments." + std::to_string(k), moments[k].values()));
+  }
+  if (has_best()) {
+    content.tensors.push_back(flat("best.weights", best_weights_));
+    content.tensors.push_back(flat("best.state", best_state_));
+  }
+  write_safetensors(options.checkpoint, content);
+}
+
+void RunState::load(Network& network, const Data& training, const TrainingOptions& options) {
+  const std::string& where = options.checkpoint;
+  const TensorFile content = read_safetensors(where);
+  const auto text = content.metadata.find("run"),
+             arithmetic = content.metadata.find("run.arithmetic");
+  if (text == content.metadata.end() || arithmetic == content.metadata.end()) {
+    fail(where, "it is a model and no checkpoint; there is no run in it to go on with");
+  }
+  require_same_run(parse_json(arithmetic->second, where + ": run.arithmetic", Error::Kind::model),
+                   arithmetic_of(options, training), where);
+  Network found = network_of(content, where, kPrefix);
+  if (!(found.description() == network.description())) {
+    fail(where, "it is the checkpoint of another network");
+  }
+  const Json json = parse_json(text->second, where + ": run", Error::Kind::model);
+  const Reader run(json, where + ": run");
+  std::vector<EpochRecord> read;
+  if (!run.field("records").is_array()) fail(where, "run.records is not a list");
+  for (const Json& record : run.field("records")) {
+    read.push_back(record_of(record, where + ": run.records"));
+  }
+  if (read.size() != run.integer("epoch") || run.integer("best") > read.size()) {
+    fail(where, fmt::format("it has records of {} epochs, is in epoch {}, its best one is {}",
+                            read.size(), run.integer("epoch") + 1, run.integer("best")));
+  }
+  const std::size_t count = parameters_.weights().count();
+  std::vector<std::vector<float>> moments;
+  for (std::size_t k = 0; k < optimizer_.moments().size(); ++k) {
+    moments.push_back(flat_of(content, "moments." + std::to_string(k), count, where));
+  }
+  if (run.integer("best") > 0) {
+    best_weights_ = flat_of(content, "best.weights", count, where);
+    best_state_ = flat_of(content, "best.state", parameters_.state().count(), where);
+  }
+  // Nothing fails from here on.
+  for (std::size_t k = 0; k < moments.size(); ++k) optimizer_.moments()[k].copy_from(moments[k]);
+  parameters_.weights().copy_from(found.state().parameters().weights().values());
+  parameters_.state().copy_from(found.state().parameters().state().values());
+  epoch = run.integer("epoch");
+  step = run.integer("step");
+  loss = run.number("loss");
+  seconds = run.number("seconds");
+  right = run.integer("right");
+  samples = run.integer("samples");
+  best_epoch = run.integer("best");
+  records = std::move(read);
+}
+
+}  // namespace bnns::train::impl

@@ -1,0 +1,177 @@
+// fit(): epochs of steps. What a run is after any step follows from data, options and the
+// parameters, moments and figures in RunState; a checkpoint holds these.
+#include "openbnns/train/fit.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "openbnns/train/error.hpp"
+#include "train/training/checks.h"
+#include "train/training/optimizer.h"
+#include "train/training/run_state.h"
+#include "train/training/shards.h"
+
+namespace bnns::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Weights that make every class count the same, with a mean of 1 over all samples.
+std::vector<float> class_weights(const Data& data) {
+  const DataDescription& description = data.description();
+  if (description.task != Task::classification) {
+    throw Error(Error::Kind::usage, "class_weights need classes; the data is for regression");
+  }
+  const std::vector<std::size_t> counts = data.class_counts();
+  std::vector<float> weights;
+  const auto present = std::ranges::count_if(counts, [](std::size_t n) { return n > 0; });
+  for (const std::size_t count : counts) {
+    weights.push_back(count == 0 ? 0
+                                 : static_cast<float>(static_cast<double>(data.size()) /
+                                                      (static_cast<double>(present) *
+                                                       static_cast<double>(count))));
+  }
+  return weights;
+}
+
+class Training {
+ public:
+  Training(Network& network, const Data& training, const Data& validation,
+           const TrainingOptions& options, Observer& observer)
+      : network_(network),
+        training_(training),
+        validation_(validation),
+        options_(options),
+        observer_(observer),
+        steps_((training.size() + options.batch_size - 1) / options.batch_size),
+        shards_(network, training.description(), options),
+        optimizer_(options, network.state().parameters()),
+        state_(network.state().parameters(), optimizer_) {
+    if (options.class_weights) shards_.loss().set_class_weights(class_weights(training));
+  }
+
+  TrainingResult run() {
+    if (options_.resume) state_.load(network_, training_, options_);
+    bool early = false;
+    while (state_.epoch < options_.epochs && !stop_ && !early) {
+      run_epoch();
+      if (state_.step == steps_) early = finish_epoch();
+      if (!options_.checkpoint.empty()) state_.save(network_, training_, options_);
+    }
+    const bool finished = state_.epoch == options_.epochs || early;
+    if (options_.keep_best && state_.has_best() && finished) state_.restore_best();
+    return {.epochs = state_.records,
+            .best_epoch = state_.best_epoch,
+            .stopped = !finished,
+            .stopped_early = early,
+            .layers = layer_times()};
+  }
+
+ private:
+  // Ends before the epoch does if the observer asks for it.
+  void run_epoch() {
+    const auto start = Clock::now();
+    const double seconds_before = state_.seconds;
+    impl::Batches batches(training_, impl::shuffled(training_.size(), options_.seed, state_.epoch),
+                          options_.batch_size, state_.step,
+                          impl::training_preparation(network_, options_, state_.epoch));
+    while (const impl::Batch* batch = batches.next()) {
+      step(*batch);
+      state_.seconds = seconds_before + seconds_since(start);
+      observer_.on_step({.epoch = state_.epoch + 1,
+                         .epochs = options_.epochs,
+                         .step = state_.step,
+                         .steps = steps_,
+                         .samples = state_.samples,
+                         .loss = mean_loss(),
+                         .accuracy = accuracy(),
+                         .seconds = state_.seconds});
+      stop_ = observer_.stop_requested();
+      if (stop_) return;
+    }
+  }
+
+  void step(const impl::Batch& batch) {
+    const impl::ShardSum sum = shards_.run(batch, state_.epoch);
+    const std::size_t number = state_.epoch * steps_ + batch.step;
+    rate_ = impl::learning_rate(options_, number, steps_);
+    const double entries = shards_.loss().entries_per_sample();
+    optimizer_.step(number, rate_, 1 / (static_cast<double>(batch.samples) * entries));
+    state_.loss += sum.loss / entries;
+    state_.right += sum.right;
+    state_.samples += batch.samples;
+    state_.step = batch.step + 1;
+  }
+
+  // True if training ends for want of progress.
+  bool finish_epoch() {
+    EpochRecord record = {
+        .epoch = state_.epoch + 1,
+        .training_loss = mean_loss(),
+        .training_accuracy = accuracy(),
+        .validation = evaluate(network_, validation_, options_),
+        .learning_rate = rate_,
+        .seconds = state_.seconds,
+        .samples_per_second = static_cast<double>(state_.samples) / state_.seconds};
+    if (!validation_.empty()) record.is_best = state_.offer_best(record);
+    state_.records.push_back(record);
+    state_.begin_epoch(state_.epoch + 1);
+    observer_.on_epoch(record, layer_times());
+    return options_.patience > 0 && state_.has_best() &&
+           state_.epoch - state_.best_epoch >= options_.patience;
+  }
+
+  double mean_loss() const {
+    return state_.samples == 0 ? 0 : state_.loss / static_cast<double>(state_.samples);
+  }
+  double accuracy() const {
+    return state_.samples == 0
+               ? 0
+               : static_cast<double>(state_.right) / static_cast<double>(state_.samples);
+  }
+  std::vector<LayerTime> layer_times() const {
+    std::vector<LayerTime> times;
+    for (const auto& time : shards_.times()) {
+      times.push_back({time.name, time.forward, time.backward});
+    }
+    return times;
+  }
+
+  Network& network_;
+  const Data &training_, &validation_;
+  const TrainingOptions& options_;
+  Observer& observer_;
+  std::size_t steps_;
+  impl::Shards shards_;
+  impl::Optimizer optimizer_;
+  impl::RunState state_;
+  double rate_ = 0;
+  bool stop_ = false;  // the observer asked for it
+};
+
+}  // namespace
+
+TrainingResult fit(Network& network, const Data& training, const Data& validation,
+                   const TrainingOptions& options, Observer* observer) {
+  impl::require_valid(options);
+  if (training.empty()) throw Error(Error::Kind::data, "there are no training samples");
+  impl::require_match(network, training);
+  if (!validation.empty()) impl::require_match(network, validation);
+  TrainingOptions used = options;
+  used.batch_size = std::min(options.batch_size, training.size());
+  used.shards = std::min(used.shards, used.batch_size);
+  if (options.initialize) network.initialize(options.seed);
+  const DataDescription& description = training.description();
+  network.info().task = description.task;
+  network.info().class_names = description.class_names;
+  network.info().target_names = description.target_names;
+  Observer silent;
+  return Training(network, training, validation, used, observer ? *observer : silent).run();
+}
+
+}  // namespace bnns::train

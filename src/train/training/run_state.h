@@ -1,0 +1,47 @@
+// Where a training run is: what a checkpoint holds beyond the network's own parameters.
+#ifndef OPENBNNS_TRAIN_TRAINING_RUN_STATE_H
+#define OPENBNNS_TRAIN_TRAINING_RUN_STATE_H
+
+#include <string>
+#include <vector>
+
+#include "openbnns/train/fit.hpp"
+#include "train/network/parameters.h"
+#include "train/training/optimizer.h"
+
+namespace bnns::train::impl {
+
+class RunState {
+ public:
+  RunState(ParameterSet& parameters, Optimizer& optimizer)
+      : parameters_(parameters), optimizer_(optimizer) {}
+
+  // The epoch that goes on, counted from 0, and the steps of it that were made.
+  std::size_t epoch = 0, step = 0;
+  // Sums of this epoch.
+  double loss = 0, seconds = 0;
+  std::size_t right = 0, samples = 0;
+
+  std::vector<EpochRecord> records;
+  std::size_t best_epoch = 0;  // 0: there is none
+
+  void begin_epoch(std::size_t next);
+  bool has_best() const noexcept { return best_epoch > 0; }
+  // Keeps the parameters if this is the best validation so far.
+  bool offer_best(const EpochRecord& record);
+  void restore_best();
+
+  // Writes and reads options.checkpoint. Reading refuses the file of another network, other data or
+  // options that change the arithmetic.
+  void save(Network& network, const Data& training, const TrainingOptions& options) const;
+  void load(Network& network, const Data& training, const TrainingOptions& options);
+
+ private:
+  ParameterSet& parameters_;
+  Optimizer& optimizer_;
+  std::vector<float> best_weights_, best_state_;
+};
+
+}  // namespace bnns::train::impl
+
+#endif
