@@ -56,6 +56,7 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/layers/table.cpp
   src/train/layers/weighted.cpp
   src/train/network/description.cpp
+  src/train/network/gradient_check.cpp
   src/train/network/named.cpp
   src/train/network/network.cpp
   src/train/network/parameters.cpp

@@ -6,6 +6,7 @@
 #include "train/description.hpp"
 #include "train/error.hpp"
 #include "train/fit.hpp"
+#include "train/gradient_check.hpp"
 #include "train/network.hpp"
 #include "train/open_data.hpp"
 #include "train/options.hpp"

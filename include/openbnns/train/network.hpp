@@ -109,6 +109,10 @@ class OPENBNNS_TRAIN_API Network {
   Network& softmax_classifier(std::size_t classes);
   Network& regression(std::size_t outputs = 1);
 
+  // A copy whose last layer, which must be fully connected, is a new one; all other parameters are
+  // kept. For training on other classes.
+  Network with_outputs(std::size_t outputs, OutputKind output) const;
+
   const NetworkDescription& description() const;
   std::string to_json() const;
   SampleShape input_shape() const;

@@ -1,6 +1,7 @@
 // Network: the description is built layer by layer; errors are found as each is added.
 #include "openbnns/train/network.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "openbnns/train/error.hpp"
@@ -134,6 +135,29 @@ Network& Network::regression(std::size_t outputs) {
   fully_connected(outputs);
   state_->description.output = OutputKind::values;
   return *this;
+}
+
+Network Network::with_outputs(std::size_t outputs, OutputKind output) const {
+  NetworkDescription changed = description();
+  if (changed.layers.empty() || changed.layers.back().kind != "fully_connected") {
+    throw Error(Error::Kind::network, "Network::with_outputs",
+                "the last layer is not fully connected; it cannot be replaced");
+  }
+  changed.layers.back().fields["outputs"] = value_of(outputs);
+  changed.layers.back().frozen = false;
+  changed.output = output;
+  Network network = from_description(changed);
+  network.initialize(info().seed);
+  Network from(*this);
+  const auto old = from.parameters();
+  for (ParameterView& view : network.parameters()) {
+    const auto same = [&](const ParameterView& o) {
+      return o.name == view.name && o.dimensions == view.dimensions;
+    };
+    const auto found = std::ranges::find_if(old, same);
+    if (found != old.end()) std::ranges::copy(found->values, view.values.begin());
+  }
+  return network;
 }
 
 const NetworkDescription& Network::description() const {
