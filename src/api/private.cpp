@@ -21,4 +21,11 @@ void OpenBNNSPrivateRecordFailure(const char* text, bool unsupported) {
                        .failure = unsupported ? Failure::kUnsupported : Failure::kInvalid});
 }
 
+const ImageKernels* OpenBNNSPrivateImageKernels(void) {
+  return image_kernels();
+}
+const ConvertKernels* OpenBNNSPrivateConvertKernels(void) {
+  return convert_kernels();
+}
+
 }  // extern "C"

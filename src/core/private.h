@@ -1,12 +1,15 @@
 // What the library shares with the other libraries of this project. The core library hides its
 // internals; these few functions are exported for libopenbnns_mps, so that a process has one pool
-// of threads and one log. They are no part of the API and may change with any version.
+// of threads, one log and one SIMD target. They are no part of the API and may change with any
+// version.
 #pragma once
 
 #include <cstddef>
 
 #include "core/thread_pool.h"
 #include "openbnns/openbnns.h"
+#include "ops/convert/convert.h"
+#include "ops/loss/image_losses.h"
 
 extern "C" {
 
@@ -18,5 +21,9 @@ OPENBNNS_API void OpenBNNSPrivateRun(size_t grains, double nanoseconds,
 // Stores the text as the last error of this thread and logs it: as an error, or as information if
 // the call was valid but is not supported.
 OPENBNNS_API void OpenBNNSPrivateRecordFailure(const char* text, bool unsupported);
+
+// The kernels of the SIMD target that is chosen now.
+OPENBNNS_API const bnns::impl::ImageKernels* OpenBNNSPrivateImageKernels(void);
+OPENBNNS_API const bnns::impl::ConvertKernels* OpenBNNSPrivateConvertKernels(void);
 
 }  // extern "C"

@@ -1,5 +1,5 @@
-// What the kernels of the CPU device share: images in host memory, rows of pixels as doubles,
-// grains on the threads of the core library.
+// What the kernels of the CPU device share: images in host memory, rows of pixels as floats, grains
+// on the threads of the core library.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,26 @@ class Pixels {
   explicit Pixels(const ImageStorage& image)
       : format_(&image.format()), bytes_(image.memory().map()), channels_(image.channels()) {}
 
-  void load(size_t pixel, size_t count, size_t channel, size_t n, double* to) const {
+  void load(size_t pixel, size_t count, size_t channel, size_t n, float* to) const {
     for_each(pixel, count, channel, n,
              [&](std::byte* at, size_t first, size_t m) { format_->load(at, m, to + first); });
   }
-  void store(size_t pixel, size_t count, size_t channel, size_t n, const double* from) const {
+  void store(size_t pixel, size_t count, size_t channel, size_t n, const float* from) const {
     for_each(pixel, count, channel, n,
              [&](std::byte* at, size_t first, size_t m) { format_->store(from + first, m, at); });
+  }
+
+  // The elements where they are, if they are contiguous floats; otherwise nullptr.
+  float* in_place(size_t pixel, size_t count, size_t channel, size_t n) const {
+    const bool contiguous = n == channels_ || count == 1;
+    if (!contiguous || format_->format != ImageFeatureChannelFormat::Float32) return nullptr;
+    return reinterpret_cast<float*>(bytes_) + pixel * channels_ + channel;
+  }
+  // The elements where they are, or converted to `buffer`.
+  const float* read(size_t pixel, size_t count, size_t channel, size_t n, float* buffer) const {
+    if (const float* at = in_place(pixel, count, channel, n)) return at;
+    load(pixel, count, channel, n, buffer);
+    return buffer;
   }
 
  private:

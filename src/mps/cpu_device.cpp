@@ -40,11 +40,13 @@ void run_cpu(const OnesWork& work) {
       [&](size_t n) {
         const ImageStorage& image = *work.destinations[n];
         const Pixels pixels(image);
-        const double one = 1;
+        float ones[256];
+        std::fill_n(ones, std::size(ones), 1.0f);
         for (size_t y = 0; y < work.height; ++y) {
           for (size_t x = 0; x < work.width; ++x) {
-            for (size_t c = 0; c < work.channels; ++c)
-              pixels.store(y * image.width() + x, 1, c, 1, &one);
+            for (size_t c = 0; c < work.channels; c += std::size(ones))
+              pixels.store(y * image.width() + x, 1, c,
+                           std::min(std::size(ones), work.channels - c), ones);
           }
         }
       });

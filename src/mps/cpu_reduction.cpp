@@ -16,13 +16,17 @@ double nonzero_weights(const LossItem& item) {
 
 size_t count_nonzero(const ImageStorage& weights, size_t channels) {
   const Pixels pixels(weights);
-  double block[512];
+  const auto count_of = OpenBNNSPrivateImageKernels()->count_nonzero;
+  constexpr size_t kBlock = 512;
+  float buffer[kBlock];
   size_t count = 0;
-  for (size_t p = 0; p < weights.width() * weights.height(); ++p) {
-    for (size_t c = 0; c < channels; c += std::size(block)) {
-      const size_t n = std::min(std::size(block), channels - c);
-      pixels.load(p, 1, c, n, block);
-      count += n - static_cast<size_t>(std::count(block, block + n, 0.0));
+  const size_t all = weights.width() * weights.height();
+  const size_t step = std::max<size_t>(1, kBlock / channels);
+  for (size_t p = 0; p < all; p += step) {
+    const size_t taken = std::min(step, all - p);
+    for (size_t c = 0; c < channels; c += kBlock) {
+      const size_t n = std::min(kBlock, channels - c);
+      count += count_of(pixels.read(p, taken, c, n, buffer), taken * n);
     }
   }
   return count;
@@ -52,7 +56,8 @@ void store_reduced(std::span<const LossItem> items, bool across_batch,
   for (size_t n = 0; n < items.size(); ++n) {
     double value = across_batch ? (n == 0 ? all : 0) : totals[n];
     value = divisors[n] == 0 || (across_batch && n > 0) ? 0 : value / divisors[n];
-    Pixels(*items[n].loss).store(0, 1, 0, 1, &value);
+    const auto stored = static_cast<float>(value);
+    Pixels(*items[n].loss).store(0, 1, 0, 1, &stored);
   }
 }
 

@@ -4,52 +4,64 @@
 #include <cstdint>
 #include <cstring>
 
-#include "math/half.h"
+#include "core/private.h"
 
 namespace bnns::impl::mps {
 namespace {
 
-template <class T>
-struct Unorm {
-  using Stored = T;
-  static constexpr double kLargest = static_cast<T>(~T{0});
-  static double load(T v) { return v / kLargest; }
-  static T store(double v) {
-    if (!(v > 0)) return 0;  // NaN too
-    return static_cast<T>(std::nearbyint((v < 1 ? v : 1) * kLargest));
+// Of the formats that are converted one element at a time.
+template <class F>
+struct ByElement {
+  static void load(const std::byte* from, size_t n, float* to) {
+    for (size_t i = 0; i < n; ++i) {
+      typename F::Stored v;
+      std::memcpy(&v, from + i * sizeof v, sizeof v);
+      to[i] = F::to_float(v);
+    }
+  }
+  static void store(const float* from, size_t n, std::byte* to) {
+    for (size_t i = 0; i < n; ++i) {
+      const typename F::Stored v = F::from_float(from[i]);
+      std::memcpy(to + i * sizeof v, &v, sizeof v);
+    }
   }
 };
+
+template <class T>
+struct Unorm : ByElement<Unorm<T>> {
+  using Stored = T;
+  static constexpr T kLargest = static_cast<T>(~T{0});
+  static float to_float(T v) { return static_cast<float>(v) / static_cast<float>(kLargest); }
+  // The product is exact in double, so that it is rounded only once.
+  static T from_float(float v) {
+    if (!(v > 0)) return 0;  // NaN too
+    return static_cast<T>(std::nearbyint(double{v < 1 ? v : 1} * kLargest));
+  }
+};
+
 struct Half {
   using Stored = uint16_t;
-  static double load(uint16_t v) { return half_to_float(v); }
-  static uint16_t store(double v) { return float_to_half(static_cast<float>(v)); }
+  static void load(const std::byte* from, size_t n, float* to) {
+    OpenBNNSPrivateConvertKernels()->half_to_float(reinterpret_cast<const uint16_t*>(from), n, to);
+  }
+  static void store(const float* from, size_t n, std::byte* to) {
+    OpenBNNSPrivateConvertKernels()->float_to_half(from, n, reinterpret_cast<uint16_t*>(to));
+  }
 };
+
 struct Float {
   using Stored = float;
-  static double load(float v) { return v; }
-  static float store(double v) { return static_cast<float>(v); }
+  static void load(const std::byte* from, size_t n, float* to) {
+    std::memcpy(to, from, n * sizeof *to);
+  }
+  static void store(const float* from, size_t n, std::byte* to) {
+    std::memcpy(to, from, n * sizeof *from);
+  }
 };
-
-template <class F>
-void load_row(const std::byte* from, size_t n, double* to) {
-  for (size_t i = 0; i < n; ++i) {
-    typename F::Stored v;
-    std::memcpy(&v, from + i * sizeof v, sizeof v);
-    to[i] = F::load(v);
-  }
-}
-
-template <class F>
-void store_row(const double* from, size_t n, std::byte* to) {
-  for (size_t i = 0; i < n; ++i) {
-    const typename F::Stored v = F::store(from[i]);
-    std::memcpy(to + i * sizeof v, &v, sizeof v);
-  }
-}
 
 template <class F>
 constexpr FormatInfo format(ImageFeatureChannelFormat value, const char* name, size_t precision) {
-  return {value, name, sizeof(typename F::Stored), precision, load_row<F>, store_row<F>};
+  return {value, name, sizeof(typename F::Stored), precision, F::load, F::store};
 }
 
 constexpr FormatInfo kFormats[] = {

@@ -1,4 +1,4 @@
-// The formats of image channels: one table, and rows of elements converted to double and back.
+// The formats of image channels: one table, and rows of elements converted to float and back.
 // Unorm8 is v / 255, Unorm16 v / 65535; back: clamped to 0..1, scaled, rounded to nearest even, NaN
 // becomes 0. Float16 rounds to nearest even, beyond its range to infinity.
 #pragma once
@@ -16,8 +16,8 @@ struct FormatInfo {
   const char* name;
   size_t bytes;      // of an element
   size_t precision;  // in bits
-  void (*load)(const std::byte* from, size_t n, double* to);
-  void (*store)(const double* from, size_t n, std::byte* to);
+  void (*load)(const std::byte* from, size_t n, float* to);
+  void (*store)(const float* from, size_t n, std::byte* to);
 };
 
 // nullptr for None and for values that are no format.

@@ -140,9 +140,9 @@ void write(ImageStorage& image, const Transfer& t, const void* from, const char*
                  });
 }
 
-// Position in a dense array of the layout, for the index-th stored element.
-std::size_t position(const ImageStorage& image, DataLayout layout, std::size_t index) {
-  if (layout == DataLayout::HeightxWidthxFeatureChannels) return index;
+// Position in a dense array of the layout channels x height x width, for the index-th stored
+// element.
+std::size_t position(const ImageStorage& image, std::size_t index) {
   const std::size_t n = index / image.elements(), i = index % image.elements();
   const std::size_t pixel = i / image.channels(), c = i % image.channels();
   return n * image.elements() + c * image.width() * image.height() + pixel;
@@ -195,15 +195,15 @@ std::vector<float> Image::toFloats(DataLayout layout) const {
   check_access(*storage_, this, kCall);
   check_layout(layout, kCall);
   const std::size_t count = storage_->elements() * numberOfImages();
-  const FormatInfo& format = storage_->format();
-  std::vector<float> values(count);
+  std::vector<float> stored(count);
   storage_->wait_for_users();
-  const Mapping mapping(storage_->memory(), false);
-  for (std::size_t i = 0; i < count; ++i) {
-    double value;
-    format.load(mapping.bytes() + i * format.bytes, 1, &value);
-    values[position(*storage_, layout, i)] = static_cast<float>(value);
+  {
+    const Mapping mapping(storage_->memory(), false);
+    storage_->format().load(mapping.bytes(), count, stored.data());
   }
+  if (layout == DataLayout::HeightxWidthxFeatureChannels) return stored;
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[position(*storage_, i)] = stored[i];
   return values;
 }
 
@@ -214,13 +214,15 @@ void Image::fromFloats(std::span<const float> values, DataLayout layout) {
   const std::size_t count = storage_->elements() * numberOfImages();
   require(values.size() == count, ErrorCode::InvalidArgument, kCall, ": ", values.size(),
           " values for ", count, " elements");
-  const FormatInfo& format = storage_->format();
+  std::vector<float> stored;
+  if (layout == DataLayout::FeatureChannelsxHeightxWidth) {
+    stored.resize(count);
+    for (std::size_t i = 0; i < count; ++i) stored[i] = values[position(*storage_, i)];
+    values = stored;
+  }
   storage_->wait_for_users();
   const Mapping mapping(storage_->memory(), true);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double value = values[position(*storage_, layout, i)];
-    format.store(&value, 1, mapping.bytes() + i * format.bytes);
-  }
+  storage_->format().store(values.data(), count, mapping.bytes());
 }
 
 }  // namespace bnns::MPS

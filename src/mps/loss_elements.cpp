@@ -1,42 +1,10 @@
 #include "mps/loss_elements.h"
 
 namespace bnns::impl::mps {
-namespace {
 
-template <auto kFunction>
-void rows(const double* y, const double* t, const double* weights, size_t n,
-          const ElementConstants& constants, double* results) {
-  if (weights == nullptr) {
-    for (size_t i = 0; i < n; ++i) results[i] = kFunction(y[i], t[i], constants);
-    return;
-  }
-  for (size_t i = 0; i < n; ++i) results[i] = term(weights[i], kFunction(y[i], t[i], constants));
-}
-
-template <class F>
-constexpr ElementTable table() {
-  return {rows<F::loss>, rows<F::by_y>, rows<F::by_t>};
-}
-
-// By the value of CNNLossType.
-constexpr ElementTable kTables[] = {
-    table<MeanAbsoluteError>(),
-    table<MeanSquaredError>(),
-    table<SoftMaxCrossEntropy>(),
-    table<SigmoidCrossEntropy>(),
-    table<CategoricalCrossEntropy>(),
-    table<Hinge>(),
-    table<Huber>(),
-    table<CosineDistance>(),
-    table<LogLoss>(),
-    table<KullbackLeibler>(),
-};
-
-}  // namespace
-
-const ElementTable& element_table(MPS::CNNLossType type) {
-  return kTables[static_cast<size_t>(type)];
-}
+static_assert(kImageSoftmaxCrossEntropy == size_t(MPS::CNNLossType::SoftMaxCrossEntropy) &&
+              kImageKullbackLeibler == size_t(MPS::CNNLossType::KullbackLeiblerDivergence) &&
+              kImageLosses == size_t(MPS::CNNLossType::Count));
 
 ElementConstants constants_of(const LossFormula& formula, const LossValues& values) {
   ElementConstants k{
@@ -49,6 +17,22 @@ ElementConstants constants_of(const LossFormula& formula, const LossValues& valu
     k.added = softmax ? s / static_cast<double>(formula.classes) : 0.5 * s;
   }
   return k;
+}
+
+ImageLossConstants kernel_constants(const LossFormula& formula, const LossValues& values) {
+  const ElementConstants k = constants_of(formula, values);
+  return {.keep = static_cast<float>(k.keep),
+          .added = static_cast<float>(k.added),
+          .epsilon = static_cast<float>(k.epsilon),
+          .delta = static_cast<float>(k.delta)};
+}
+
+LossKernelSet kernels_of(const LossFormula& formula) {
+  const ImageKernels& kernels = *OpenBNNSPrivateImageKernels();
+  const auto type = static_cast<size_t>(formula.type);
+  return {.loss = kernels.loss[type],
+          .by_y = formula.as_printed ? kernels.by_y_as_printed[type] : kernels.by_y[type],
+          .by_t = kernels.by_t[type]};
 }
 
 }  // namespace bnns::impl::mps
