@@ -57,6 +57,7 @@ void CommandBufferImpl::waitUntilScheduled() {
 void CommandBufferImpl::waitUntilCompleted() {
   require(committed(), ErrorCode::InvalidState,
           "CommandBuffer::waitUntilCompleted: the buffer is not committed");
+  if (!progress_->finished()) queue_->help(*this);
   progress_->wait_until_finished();
 }
 

@@ -32,7 +32,10 @@ class CommandBufferImpl final : public MTL::CommandBuffer {
   // `images`: everything that the work reads or writes.
   void record(Work work, std::vector<StoragePtr> images);
 
-  void run() noexcept;  // on the queue's thread
+  bool has_handlers() const {
+    return !scheduled_handlers_.empty() || !completed_handlers_.empty();
+  }
+  void run() noexcept;  // by the queue, see Queue::help
 
  private:
   void require_not_committed(const char* call) const;

@@ -1,5 +1,5 @@
-// The CPU device: images in host memory, work on the thread of the queue, which calls the threads
-// of the core library.
+// The CPU device: images in host memory, work on the thread of the queue or of a caller that waits
+// for it, which calls the threads of the core library.
 #include <cstdlib>
 
 #include "mps/cpu.h"
@@ -21,6 +21,7 @@ class CpuDevice final : public DeviceBase {
   void execute(const Work& work) override {
     std::visit([](const auto& w) { run_cpu(w); }, work);
   }
+  bool callers_may_execute() const override { return true; }
 };
 
 }  // namespace

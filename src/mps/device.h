@@ -45,6 +45,8 @@ class DeviceBase : public MTL::Device {
   // Runs one piece of work to its end, on the thread of a queue. What it throws becomes the error
   // of the command buffer.
   virtual void execute(const Work& work) = 0;
+  // True if execute may also be called on a thread that waits for the work.
+  virtual bool callers_may_execute() const { return false; }
 };
 
 // The device as our class; fails for null (InvalidArgument) and for devices that are not ours

@@ -38,7 +38,7 @@ Queue::~Queue() {
   {
     const std::lock_guard lock(line_->mutex);
     line_->stopped = true;
-    line_->changed.notify_all();
+    line_->to_do.notify_all();
   }
   if (on_own_thread()) {
     thread_.detach();
@@ -58,36 +58,57 @@ void Queue::submit(std::shared_ptr<CommandBufferImpl> buffer) {
   const auto place = std::find_if(places.begin(), places.end(),
                                   [&](const Place& p) { return p.key == buffer.get(); });
   place->committed = std::move(buffer);
-  line_->changed.notify_all();
+  line_->wake();
 }
 
 void Queue::forget(const CommandBufferImpl& buffer) {
   const std::lock_guard lock(line_->mutex);
   std::erase_if(line_->places, [&](const Place& p) { return p.key == &buffer; });
-  line_->changed.notify_all();
+  line_->wake();
 }
 
 void Queue::wait_until_idle() {
   std::unique_lock lock(line_->mutex);
-  line_->changed.wait(lock, [&] { return !line_->ready(); });
+  line_->idle.wait(lock, [&] { return !line_->ready(); });
+}
+
+void Queue::Line::wake() {
+  if (startable()) to_do.notify_one();
+  if (!ready()) idle.notify_all();
+}
+
+void Queue::Line::run_first(std::unique_lock<std::mutex>& lock) {
+  std::shared_ptr<CommandBufferImpl> buffer = places.front().committed;
+  running = true;
+  lock.unlock();
+  buffer->run();
+  lock.lock();
+  running = false;
+  places.pop_front();
+  wake();
+  // The buffer may hold the last reference to the queue, which then ends here.
+  lock.unlock();
+  buffer.reset();
+  lock.lock();
 }
 
 void Queue::run(const std::shared_ptr<Line>& line) {
+  std::unique_lock lock(line->mutex);
   for (;;) {
-    std::shared_ptr<CommandBufferImpl> buffer;
-    {
-      std::unique_lock lock(line->mutex);
-      line->changed.wait(lock, [&] { return line->stopped || line->ready(); });
-      if (!line->ready()) return;
-      buffer = line->places.front().committed;
-    }
-    buffer->run();
-    {
-      const std::lock_guard lock(line->mutex);
-      line->places.pop_front();
-      line->changed.notify_all();
-    }
-    // The buffer may hold the last reference to the queue, which then ends here.
+    line->to_do.wait(lock, [&] { return line->startable() || (line->stopped && !line->ready()); });
+    if (!line->ready()) return;
+    line->run_first(lock);
+  }
+}
+
+void Queue::help(const CommandBufferImpl& wanted) {
+  if (!device_->callers_may_execute() || on_own_thread()) return;
+  const std::shared_ptr<Line> line = line_;
+  std::unique_lock lock(line->mutex);
+  while (line->startable() && !line->places.front().committed->has_handlers()) {
+    const bool last = line->places.front().key == &wanted;
+    line->run_first(lock);
+    if (last) return;
   }
 }
 

@@ -1,4 +1,6 @@
 // A command queue: one thread that runs committed buffers in the order in which they were enqueued.
+// A caller that waits for a buffer may run what has not started in place of the thread, which spares
+// two changes of threads; handlers run on the queue's own thread only.
 // The handle that the client holds and the queue itself are two objects: the queue lives as long as
 // a handle or a buffer needs it, and a handle waits for committed buffers when it goes.
 #pragma once
@@ -28,6 +30,9 @@ class Queue {
   void submit(std::shared_ptr<CommandBufferImpl> buffer);
   void forget(const CommandBufferImpl& buffer);  // an enqueued buffer that was never committed
   void wait_until_idle();                        // no committed buffer can run
+  // Runs buffers on the calling thread, in their order, until `wanted` has run, one of them is being
+  // run by somebody else, or one has handlers.
+  void help(const CommandBufferImpl& wanted);
 
  private:
   // A place in the order; the queue holds the buffer from its commit on.
@@ -39,11 +44,16 @@ class Queue {
   // can go on its own thread, which then cannot be joined.
   struct Line {
     std::mutex mutex;
-    std::condition_variable changed;
+    std::condition_variable to_do, idle;
     std::deque<Place> places;
+    bool running = false;  // the buffer at the first place
     bool stopped = false;
 
     bool ready() const { return !places.empty() && places.front().committed != nullptr; }
+    bool startable() const { return ready() && !running; }
+    // Runs the buffer at the first place, which is startable, while the lock is released.
+    void run_first(std::unique_lock<std::mutex>& lock);
+    void wake();  // whoever can go on
   };
   static void run(const std::shared_ptr<Line>& line);
 
