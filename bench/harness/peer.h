@@ -16,6 +16,7 @@ struct Convolution;
 struct FullyConnected;
 struct FusedConvolution;
 struct Gram;
+struct ImageLoss;
 struct Loss;
 struct MatMul;
 struct Normalization;
@@ -32,6 +33,7 @@ class Peer {
   virtual void fully_connected(const FullyConnected&, Rows&) {}
   virtual void fused(const FusedConvolution&, Rows&) {}
   virtual void gram(const Gram&, Rows&) {}
+  virtual void image_loss(const ImageLoss&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
   virtual void matmul(const MatMul&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}

@@ -12,6 +12,7 @@
 #include "workloads/convolution.h"
 #include "workloads/fused.h"
 #include "workloads/gram.h"
+#include "workloads/image_loss.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
@@ -90,6 +91,11 @@ class Ours final : public Peer {
     add_our_arithmetic(p, int(threads_), rows);
   }
   void gram(const Gram& p, Rows& rows) override { add_our_gram(p, int(threads_), rows); }
+#ifdef OPENBNNS_BENCH_MPS
+  void image_loss(const ImageLoss& p, Rows& rows) override {
+    add_our_image_loss(p, int(threads_), rows);
+  }
+#endif
   void loss(const Loss& p, Rows& rows) override;
   void matmul(const MatMul& p, Rows& rows) override { add_our_matmul(p, int(threads_), rows); }
   void optimizer(const Optimizer& p, Rows& rows) override;

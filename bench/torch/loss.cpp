@@ -2,6 +2,7 @@
 // softmax loss takes the dense labels everybody has and, as "torch-index", class numbers: less to
 // read, the same result.
 #include "torch/entry.h"
+#include "workloads/image_loss.h"
 #include "workloads/workloads.h"
 
 namespace bench {
@@ -97,6 +98,32 @@ constexpr Operators kOperators[] = {
 };
 
 }  // namespace
+
+// The gradient alone, of all images as one tensor: soft-max minus labels, and through autograd.
+void add_torch_image_loss(const ImageLoss& image, Rows& rows) {
+  const Loss& p = image.loss;
+  const int64_t count = int64_t(p.count), width = int64_t(p.width);
+  const Tensor x = view(p.in, {count, width}), t = view(p.labels, {count, width});
+  const double mean = 1 / double(p.count);
+  Tensor dx = at::empty_like(x);
+  rows.add("bwd", into({{"in_delta", dx}}, [=]() mutable {
+             at::_softmax_out(dx, x, 1, false);
+             dx.sub_(t).mul_(mean);
+           }));
+  const Tensor xg = x.detach().set_requires_grad(true);
+  const auto step = [=] {
+    xg.mutable_grad().reset();
+    at::cross_entropy_loss(xg, t).backward();
+  };
+  rows.add("bwd", {.who = "torch-autograd",
+                   .run = repeated([=] { step(); }),
+                   .results =
+                       [=] {
+                         step();
+                         return std::vector<Result>{to_result("in_delta", xg.grad())};
+                       },
+                   .note = ""});
+}
 
 void add_torch_loss(const Loss& p, Rows& rows) {
   if (p.function == LossFunction::kSoftmaxCrossEntropy) return add_softmax(p, rows);

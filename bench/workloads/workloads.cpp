@@ -12,6 +12,7 @@
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
 #include "workloads/gram.h"
+#include "workloads/image_loss.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
@@ -206,6 +207,9 @@ std::vector<Workload> workloads(bool quick) {
   }
   append_normalization(list, quick);
   append_training(list, quick);
+#ifdef OPENBNNS_BENCH_MPS
+  append_image_loss(list, quick);
+#endif
   append_convolution(list, quick);
   append_fused(list, quick);
   append_pooling(list, quick);
