@@ -1,5 +1,6 @@
 #include "mps/checks.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "mps/error.h"
@@ -37,10 +38,6 @@ void require_usable(const std::optional<Temporary>& temporary, const CommandBuff
 
 }  // namespace
 
-Extent extent_of(const MPS::Image& image) {
-  return {image.width(), image.height(), image.featureChannels()};
-}
-
 void EncodeChecks::present(Roles roles, const States& states) const {
   for (const Role& role : roles) {
     if (role.may_be_null) continue;
@@ -58,8 +55,9 @@ void EncodeChecks::not_empty(Roles roles) const {
     require(!role.images.empty(), ErrorCode::InvalidArgument, kernel_, ": ", role.name,
             " is an empty batch");
   for_each_image(roles, [&](const Place& place, const MPS::Image& image) {
-    require(image.numberOfImages() == 1, ErrorCode::InvalidArgument, kernel_, ": ", place,
-            ": numberOfImages is ", image.numberOfImages(), "; it must be 1");
+    const size_t number = Access::storage(image)->descriptor().numberOfImages;
+    require(number == 1, ErrorCode::InvalidArgument, kernel_, ": ", place, ": numberOfImages is ",
+            number, "; it must be 1");
   });
 }
 
@@ -117,10 +115,10 @@ void EncodeChecks::uniform(Roles roles) const {
                   is.channels == expected.channels,
               ErrorCode::ShapeMismatch, kernel_, ": ", Place{role.name, i}, ": size ", is,
               ", but the batch has ", expected);
-      require(image->featureChannelFormat() == first->featureChannelFormat(),
-              ErrorCode::ShapeMismatch, kernel_, ": ", Place{role.name, i}, ": format ",
-              Access::storage(*image)->format().name, ", but the batch has ",
-              Access::storage(*first)->format().name);
+      const FormatInfo &format = Access::storage(*image)->format(),
+                       &of_first = Access::storage(*first)->format();
+      require(&format == &of_first, ErrorCode::ShapeMismatch, kernel_, ": ", Place{role.name, i},
+              ": format ", format.name, ", but the batch has ", of_first.name);
     }
   }
 }
@@ -139,18 +137,24 @@ void EncodeChecks::destination_formats(Roles roles) const {
 }
 
 void EncodeChecks::disjoint(Roles roles) const {
-  std::unordered_set<const ImageStorage*> read, written;
+  std::vector<const ImageStorage*> read, written;
   for (const Role& role : roles) {
-    if (role.destination) continue;
-    for (const auto& image : role.images) read.insert(storage_of(image).get());
+    for (const auto& image : role.images) {
+      if (image != nullptr)
+        (role.destination ? written : read).push_back(Access::storage(*image).get());
+    }
   }
+  std::sort(read.begin(), read.end());
+  std::sort(written.begin(), written.end());
+  const bool repeated = std::adjacent_find(written.begin(), written.end()) != written.end();
+  std::unordered_set<const ImageStorage*> seen;
   for (const Role& role : roles) {
     if (!role.destination) continue;
     for_each_image({&role, 1}, [&](const Place& place, const MPS::Image& image) {
       const ImageStorage* storage = Access::storage(image).get();
-      require(!read.contains(storage), ErrorCode::Aliasing, kernel_, ": ", place,
-              " is also a source");
-      require(written.insert(storage).second, ErrorCode::Aliasing, kernel_, ": ", place,
+      require(!std::binary_search(read.begin(), read.end(), storage), ErrorCode::Aliasing, kernel_,
+              ": ", place, " is also a source");
+      require(!repeated || seen.insert(storage).second, ErrorCode::Aliasing, kernel_, ": ", place,
               " is a destination twice");
     });
   }
@@ -159,8 +163,8 @@ void EncodeChecks::disjoint(Roles roles) const {
 CommandBufferImpl& EncodeChecks::same_device(MTL::CommandBuffer& buffer, Roles roles,
                                              const States& states) const {
   for_each_image(roles, [&](const Place& place, const MPS::Image& image) {
-    require(image.device() == device_, ErrorCode::DeviceMismatch, kernel_, ": ", place,
-            " belongs to another device");
+    require(Access::storage(image)->device().get() == device_.get(), ErrorCode::DeviceMismatch,
+            kernel_, ": ", place, " belongs to another device");
   });
   for (size_t i = 0; i < states.states.size(); ++i)
     require(Access::storage(*states.states[i]).device() == device_, ErrorCode::DeviceMismatch,
@@ -212,6 +216,9 @@ void EncodeChecks::plain_properties(const MPS::CNNKernelProperties& p, size_t ch
 void record_and_consume(CommandBufferImpl& buffer, Work work, Roles roles,
                         const StateBatch& read_states) {
   std::vector<StoragePtr> images;
+  size_t count = 0;
+  for (const Role& role : roles) count += role.images.size();
+  images.reserve(count);
   std::unordered_set<Temporary*> read;
   for (const Role& role : roles) {
     for (const auto& image : role.images) {

@@ -36,7 +36,10 @@ struct Extent {
     return out << e.width << " x " << e.height << " x " << e.channels;
   }
 };
-Extent extent_of(const MPS::Image& image);
+inline Extent extent_of(const MPS::Image& image) {
+  const ImageStorage& storage = *Access::storage(image);
+  return {storage.width(), storage.height(), storage.channels()};
+}
 
 class EncodeChecks {
  public:

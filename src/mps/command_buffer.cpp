@@ -82,7 +82,10 @@ void CommandBufferImpl::record(Work work, std::vector<StoragePtr> images) {
   work_.reserve(work_.size() + 1);
   images_.reserve(images_.size() + images.size());
   work_.push_back(std::move(work));
-  images_.insert(images_.end(), images.begin(), images.end());
+  for (StoragePtr& image : images) {
+    bytes_ += image->bytes();
+    images_.push_back(std::move(image));
+  }
 }
 
 std::optional<MTL::ExecutionError> CommandBufferImpl::execute() noexcept {

@@ -32,9 +32,10 @@ class CommandBufferImpl final : public MTL::CommandBuffer {
   // `images`: everything that the work reads or writes.
   void record(Work work, std::vector<StoragePtr> images);
 
-  bool has_handlers() const {
-    return !scheduled_handlers_.empty() || !completed_handlers_.empty();
-  }
+  bool has_handlers() const { return !scheduled_handlers_.empty() || !completed_handlers_.empty(); }
+  // True if somebody wants to hear of the buffer, or if its work takes longer than it takes to wake
+  // the queue's thread.
+  bool is_urgent() const { return has_handlers() || bytes_ > (size_t{1} << 20); }
   void run() noexcept;  // by the queue, see Queue::help
 
  private:
@@ -49,6 +50,7 @@ class CommandBufferImpl final : public MTL::CommandBuffer {
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
   std::vector<Work> work_;
   std::vector<StoragePtr> images_;
+  size_t bytes_ = 0;  // of all of them
   std::vector<Handler> scheduled_handlers_, completed_handlers_;
 };
 

@@ -14,7 +14,7 @@
 namespace bnns::impl::mps {
 namespace {
 
-constexpr double kNanosecondsPerElement = 1;
+constexpr double kNanosecondsPerElement = 0.5;
 constexpr size_t kElementsPerGrain = 8192;
 
 bool is_softmax(const LossFormula& formula) {

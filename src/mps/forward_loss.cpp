@@ -60,6 +60,7 @@ CommandBufferImpl& check(const Call& call, const ImageBatch* destinations) {
 void record(const Call& call, const ImageBatch& destinations, CommandBufferImpl& buffer,
             const CNNLossDescriptor& loss) {
   LossWork work{.formula = formula_of(loss, LossFormulaPolicy::Consistent)};
+  work.items.reserve(destinations.size());
   for (std::size_t i = 0; i < destinations.size(); ++i)
     work.items.push_back({.source = storage_of(call.sources[i]),
                           .labels = storage_of(call.labels[i]),

@@ -55,10 +55,11 @@ ImageStorage::ImageStorage(std::shared_ptr<DeviceBase> device,
           " bytes cannot be allocated on device ", device_->name());
 }
 
-void ImageStorage::add_user(std::shared_ptr<Progress> buffer) {
+void ImageStorage::add_user(const std::shared_ptr<Progress>& buffer) {
   const std::lock_guard lock(mutex_);
+  if (!users_.empty() && users_.back() == buffer) return;
   std::erase_if(users_, [](const auto& user) { return user->executed(); });
-  users_.push_back(std::move(buffer));
+  users_.push_back(buffer);
 }
 
 void ImageStorage::wait_for_users() {

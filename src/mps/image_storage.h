@@ -43,7 +43,7 @@ class ImageStorage {
   Memory& memory() const { return *memory_; }
 
   // A committed buffer uses the image; the host waits for it before it reads or writes.
-  void add_user(std::shared_ptr<Progress> buffer);
+  void add_user(const std::shared_ptr<Progress>& buffer);
   void wait_for_users();
 
   std::optional<Temporary> temporary;

@@ -183,6 +183,7 @@ void record(const Call& call, const ImageBatch& destinations, Checked checked,
   LossWork work{.formula = formula,
                 .label_gradients = call.kernel.computeLabelGradients(),
                 .window = window_of(call, *destinations[0])};
+  work.items.reserve(destinations.size());
   for (std::size_t i = 0; i < destinations.size(); ++i)
     work.items.push_back({.source = storage_of(call.sources[i]),
                           .labels = storage_of(call.labels[i]),

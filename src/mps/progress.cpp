@@ -18,15 +18,15 @@ void Progress::wait(const Reached& reached) {
 }
 
 void Progress::wait_until_scheduled() {
-  wait([this] { return status_ >= CommandBufferStatus::Scheduled; });
+  wait([this] { return status() >= CommandBufferStatus::Scheduled; });
 }
 
 void Progress::wait_until_executed() {
-  wait([this] { return is_final(status_); });
+  wait([this] { return executed(); });
 }
 
 void Progress::wait_until_finished() {
-  wait([this] { return finished_; });
+  wait([this] { return finished(); });
 }
 
 }  // namespace bnns::impl::mps

@@ -2,6 +2,7 @@
 // uses. "Executed": the work is done and the status final. "Finished": the handlers have run too.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -15,19 +16,13 @@ using MTL::CommandBufferStatus;
 
 class Progress {
  public:
-  CommandBufferStatus status() const {
-    const std::lock_guard lock(mutex_);
-    return status_;
-  }
+  CommandBufferStatus status() const { return status_; }
   std::optional<MTL::ExecutionError> error() const {
     const std::lock_guard lock(mutex_);
     return error_;
   }
   bool executed() const { return is_final(status()); }
-  bool finished() const {
-    const std::lock_guard lock(mutex_);
-    return finished_;
-  }
+  bool finished() const { return finished_; }
 
   void advance(CommandBufferStatus status) {
     const std::lock_guard lock(mutex_);
@@ -36,8 +31,9 @@ class Progress {
   }
   void finish_work(std::optional<MTL::ExecutionError> error) {
     const std::lock_guard lock(mutex_);
-    status_ = error ? CommandBufferStatus::Error : CommandBufferStatus::Completed;
+    const bool failed = error.has_value();
     error_ = std::move(error);
+    status_ = failed ? CommandBufferStatus::Error : CommandBufferStatus::Completed;
     changed_.notify_all();
   }
   void finish() {
@@ -63,11 +59,12 @@ class Progress {
   template <class Reached>
   void wait(const Reached& reached);
 
+  // What others see without the lock is changed with it, for those that wait.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  CommandBufferStatus status_ = CommandBufferStatus::NotEnqueued;
+  std::atomic<CommandBufferStatus> status_ = CommandBufferStatus::NotEnqueued;
+  std::atomic<bool> finished_ = false;
   std::optional<MTL::ExecutionError> error_;
-  bool finished_ = false;
   std::thread::id runner_;  // the thread of the queue
 };
 

@@ -1,6 +1,7 @@
 #include "mps/queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 #include "mps/command_buffer.h"
@@ -28,7 +29,8 @@ class QueueHandle final : public MTL::CommandQueue {
 
 Queue::Queue(std::shared_ptr<DeviceBase> device) : device_(std::move(device)) {
   try {
-    thread_ = std::thread([line = line_] { run(line); });
+    thread_ = std::thread(
+        [line = line_, may_doze = device_->callers_may_execute()] { run(line, may_doze); });
   } catch (const std::system_error& error) {
     fail(ErrorCode::DeviceError, "CommandQueue: its thread cannot be started: ", error.what());
   }
@@ -57,14 +59,16 @@ void Queue::submit(std::shared_ptr<CommandBufferImpl> buffer) {
   auto& places = line_->places;
   const auto place = std::find_if(places.begin(), places.end(),
                                   [&](const Place& p) { return p.key == buffer.get(); });
+  const bool urgent = buffer->is_urgent();
   place->committed = std::move(buffer);
-  line_->wake();
+  ++line_->commits;
+  line_->wake(urgent);
 }
 
 void Queue::forget(const CommandBufferImpl& buffer) {
   const std::lock_guard lock(line_->mutex);
   std::erase_if(line_->places, [&](const Place& p) { return p.key == &buffer; });
-  line_->wake();
+  line_->wake(true);
 }
 
 void Queue::wait_until_idle() {
@@ -72,8 +76,8 @@ void Queue::wait_until_idle() {
   line_->idle.wait(lock, [&] { return !line_->ready(); });
 }
 
-void Queue::Line::wake() {
-  if (startable()) to_do.notify_one();
+void Queue::Line::wake(bool urgent) {
+  if (startable() && (urgent || !dozing)) to_do.notify_one();
   if (!ready()) idle.notify_all();
 }
 
@@ -85,17 +89,32 @@ void Queue::Line::run_first(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   running = false;
   places.pop_front();
-  wake();
+  wake(ready() && places.front().committed->is_urgent());
   // The buffer may hold the last reference to the queue, which then ends here.
   lock.unlock();
   buffer.reset();
   lock.lock();
 }
 
-void Queue::run(const std::shared_ptr<Line>& line) {
+void Queue::Line::wait_for_work(std::unique_lock<std::mutex>& lock, bool may_doze) {
+  constexpr std::chrono::microseconds kInterval{100};
+  constexpr int kIntervals = 20;
+  const auto reached = [this] { return startable() || (stopped && !ready()); };
+  uint64_t seen = commits;
+  for (int left = may_doze ? kIntervals : 0; left > 0 && !reached(); --left) {
+    dozing = true;
+    to_do.wait_for(lock, kInterval);
+    if (commits != seen) left = kIntervals;
+    seen = commits;
+  }
+  dozing = false;
+  to_do.wait(lock, reached);
+}
+
+void Queue::run(const std::shared_ptr<Line>& line, bool may_doze) {
   std::unique_lock lock(line->mutex);
   for (;;) {
-    line->to_do.wait(lock, [&] { return line->startable() || (line->stopped && !line->ready()); });
+    line->wait_for_work(lock, may_doze);
     if (!line->ready()) return;
     line->run_first(lock);
   }

@@ -1,8 +1,10 @@
 // A command queue: one thread that runs committed buffers in the order in which they were enqueued.
-// A caller that waits for a buffer may run what has not started in place of the thread, which spares
-// two changes of threads; handlers run on the queue's own thread only.
-// The handle that the client holds and the queue itself are two objects: the queue lives as long as
-// a handle or a buffer needs it, and a handle waits for committed buffers when it goes.
+// On some devices a caller that waits for a buffer may run what has not started in place of the
+// thread, which spares two changes of threads; handlers run on the queue's own thread only. Because
+// waking a thread costs as much as a small buffer, the thread dozes for a while after a commit: it
+// looks at short intervals whether a small buffer has been left for it, and nobody wakes it for
+// one. The handle that the client holds and the queue itself are two objects: the queue lives as
+// long as a handle or a buffer needs it, and a handle waits for committed buffers when it goes.
 #pragma once
 
 #include <condition_variable>
@@ -30,8 +32,8 @@ class Queue {
   void submit(std::shared_ptr<CommandBufferImpl> buffer);
   void forget(const CommandBufferImpl& buffer);  // an enqueued buffer that was never committed
   void wait_until_idle();                        // no committed buffer can run
-  // Runs buffers on the calling thread, in their order, until `wanted` has run, one of them is being
-  // run by somebody else, or one has handlers.
+  // Runs buffers on the calling thread, in their order, until `wanted` has run, one of them is
+  // being run by somebody else, or one has handlers.
   void help(const CommandBufferImpl& wanted);
 
  private:
@@ -48,14 +50,18 @@ class Queue {
     std::deque<Place> places;
     bool running = false;  // the buffer at the first place
     bool stopped = false;
+    bool dozing = false;  // the thread looks for work by itself
+    uint64_t commits = 0;
 
     bool ready() const { return !places.empty() && places.front().committed != nullptr; }
     bool startable() const { return ready() && !running; }
     // Runs the buffer at the first place, which is startable, while the lock is released.
     void run_first(std::unique_lock<std::mutex>& lock);
-    void wake();  // whoever can go on
+    // Wakes whoever can go on; `urgent`: the thread even if it dozes.
+    void wake(bool urgent);
+    void wait_for_work(std::unique_lock<std::mutex>& lock, bool may_doze);
   };
-  static void run(const std::shared_ptr<Line>& line);
+  static void run(const std::shared_ptr<Line>& line, bool may_doze);
 
   std::shared_ptr<DeviceBase> device_;
   std::shared_ptr<Line> line_ = std::make_shared<Line>();

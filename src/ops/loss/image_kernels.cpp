@@ -133,7 +133,7 @@ struct Softmax {
   }
 };
 
-ImageLossRows RowOf(const ImageLossRows& rows, size_t r) {
+HWY_INLINE ImageLossRows RowOf(const ImageLossRows& rows, size_t r, size_t count) {
   const auto at = [&](auto* row) { return row == nullptr ? nullptr : row + r * rows.n; };
   return {.y = at(rows.y),
           .t = at(rows.t),
@@ -141,50 +141,106 @@ ImageLossRows RowOf(const ImageLossRows& rows, size_t r) {
           .upstream = at(rows.upstream),
           .scale = rows.scale,
           .results = at(rows.results),
-          .rows = 1,
+          .rows = count,
           .n = rows.n};
 }
 
-// f(log softmax, t), or with kByY f(softmax, t), of all elements of a row.
+// f of the elements of rows whose sums of e^z are given.
+template <What kWhat>
+struct SoftmaxValue {
+  static constexpr bool kGradient = kWhat == What::kByY;
+  const Constants& k;
+  V inverse, log_sum;
+
+  HWY_INLINE SoftmaxValue(const Constants& constants, V sum)
+      : k(constants),
+        inverse(hn::Div(hn::Set(D(), 1.0f), sum)),
+        log_sum(kGradient ? sum : Log(D(), sum)) {}
+
+  HWY_INLINE V of(V e, V z, V t) const {
+    const V log_softmax = hn::Sub(z, log_sum);
+    if constexpr (kWhat == What::kLoss)
+      return hn::Neg(images::Term(images::Smoothed(t, k), log_softmax));
+    if constexpr (kWhat == What::kByT) return hn::Mul(log_softmax, hn::Set(D(), -k.keep));
+    return hn::MulSub(e, inverse, images::Smoothed(t, k));
+  }
+};
+
 template <What kWhat>
 HWY_INLINE double SoftmaxRow(const ImageLossRows& row, const Tail& tail, const Constants& k) {
   const D d;
   constexpr bool kGradient = kWhat == What::kByY;
   const Softmax softmax = {.y = row.y, .tail = tail};
   const double sum = softmax.sum(kGradient ? row.results : nullptr);
-  const V inverse = hn::Set(d, static_cast<float>(1 / sum));
-  const V log_sum = kGradient ? inverse : Log(d, hn::Set(d, static_cast<float>(sum)));
-  const V minus_keep = hn::Set(d, -k.keep);
-  const auto value = [&](V e, V z, V t) HWY_ATTR {
-    const V log_softmax = hn::Sub(z, log_sum);
-    if constexpr (kWhat == What::kLoss)
-      return hn::Neg(images::Term(images::Smoothed(t, k), log_softmax));
-    if constexpr (kWhat == What::kByT) return hn::Mul(log_softmax, minus_keep);
-    return hn::MulSub(e, inverse, images::Smoothed(t, k));
-  };
+  const SoftmaxValue<kWhat> value(k, hn::Set(d, static_cast<float>(sum)));
+  const V unused = hn::Zero(d);
   Output<kWhat> output(row);
   for (size_t i = 0; i < tail.main(); i += hn::Lanes(d)) {
     const auto load = [&](const float* at) HWY_ATTR { return hn::LoadU(d, at + i); };
-    const V e = kGradient ? load(row.results) : inverse;
-    const V z = kGradient ? inverse : softmax.z(i);
+    const V e = kGradient ? load(row.results) : unused;
+    const V z = kGradient ? unused : softmax.z(i);
     output.put(
-        value(e, z, load(row.t)), load, [&](V v, float* at) HWY_ATTR { hn::StoreU(v, d, at + i); },
-        [](V v) HWY_ATTR { return v; });
+        value.of(e, z, load(row.t)), load,
+        [&](V v, float* at) HWY_ATTR { hn::StoreU(v, d, at + i); }, [](V v) HWY_ATTR { return v; });
   }
   const auto load = [&](const float* at) HWY_ATTR { return tail.load(at); };
   output.put(
-      value(softmax.e_tail, hn::Sub(softmax.y_tail, softmax.max), load(row.t)), load,
+      value.of(softmax.e_tail, hn::Sub(softmax.y_tail, softmax.max), load(row.t)), load,
       [&](V v, float* at) HWY_ATTR { tail.store(v, at); },
       [&](V v) HWY_ATTR { return tail.counted(v); });
   return output.total();
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Rows that are shorter than a vector: one lane for each of up to Lanes() rows, element after
+// element. Lanes that are left over repeat the last row and do not count.
+template <What kWhat>
+HWY_INLINE double SoftmaxColumns(const ImageLossRows& rows, const Constants& k) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const size_t n = rows.n;
+  const auto counts = hn::FirstN(d, rows.rows);
+  const auto last = hn::Set(di, static_cast<int32_t>(rows.rows - 1));
+  const auto row_of_lane = hn::Min(hn::Iota(di, 0), last);
+  const auto at = hn::Mul(row_of_lane, hn::Set(di, static_cast<int32_t>(n)));
+  const auto load = [&](const float* row, size_t c)
+                        HWY_ATTR { return hn::GatherIndex(d, row + c, at); };
+  V max = load(rows.y, 0);
+  for (size_t c = 1; c < n; ++c) max = hn::Max(load(rows.y, c), max);
+  HWY_ALIGN float es[hn::MaxLanes(d) * hn::MaxLanes(d)];
+  V sum = hn::Zero(d);
+  for (size_t c = 0; c < n; ++c) {
+    const V e = ExpNonPositive(d, hn::Sub(load(rows.y, c), max));
+    hn::Store(e, d, es + c * hn::Lanes(d));
+    sum = hn::Add(sum, e);
+  }
+  const SoftmaxValue<kWhat> value(k, sum);
+  Output<kWhat> output(rows);
+  for (size_t c = 0; c < n; ++c) {
+    const V e = hn::Load(d, es + c * hn::Lanes(d)), z = hn::Sub(load(rows.y, c), max);
+    output.put(
+        value.of(e, z, load(rows.t, c)), [&](const float* row) HWY_ATTR { return load(row, c); },
+        [&](V v, float* row) HWY_ATTR { hn::ScatterIndex(v, d, row + c, at); },
+        [&](V v) HWY_ATTR { return hn::IfThenElseZero(counts, v); });
+  }
+  return output.total();
+}
+#endif
+
 template <What kWhat>
 double SoftmaxRows(const ImageLossRows& rows, const Constants& constants) {
   const Constants k = constants;
-  const Tail tail(rows.n);
   double sum = 0;
-  for (size_t r = 0; r < rows.rows; ++r) sum += SoftmaxRow<kWhat>(RowOf(rows, r), tail, k);
+#if HWY_TARGET != HWY_SCALAR
+  const size_t lanes = hn::Lanes(D());
+  if (rows.n < lanes) {
+    for (size_t r = 0; r < rows.rows; r += lanes)
+      sum += SoftmaxColumns<kWhat>(RowOf(rows, r, HWY_MIN(lanes, rows.rows - r)), k);
+    return sum;
+  }
+#endif
+  const Tail tail(rows.n);
+  for (size_t r = 0; r < rows.rows; ++r) sum += SoftmaxRow<kWhat>(RowOf(rows, r, 1), tail, k);
   return sum;
 }
 
