@@ -26,6 +26,7 @@ set(OPENBNNS_MPS_SOURCES
   src/mps/one_shot.cpp
   src/mps/progress.cpp
   src/mps/queue.cpp
+  src/mps/temporary_pool.cpp
   src/mps/yolo_loss.cpp
 )
 

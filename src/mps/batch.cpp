@@ -45,7 +45,7 @@ std::size_t increment(const Batch& batch, std::ptrdiff_t amount, const char* cal
   for_each_distinct(batch, call, [&](const auto& object, std::size_t) {
     auto& temporary = temporary_of(*object);
     if (temporary && temporary->read_count > 0)
-      temporary->read_count += static_cast<std::size_t>(amount);
+      temporary->set_read_count(temporary->read_count + static_cast<std::size_t>(amount));
     return true;
   });
   return distinct;

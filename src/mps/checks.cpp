@@ -215,16 +215,21 @@ void EncodeChecks::plain_properties(const MPS::CNNKernelProperties& p, size_t ch
 
 void record_and_consume(CommandBufferImpl& buffer, Work work, Roles roles,
                         const StateBatch& read_states) {
-  std::vector<StoragePtr> images;
+  std::vector<StoragePtr> images, cleared;
   size_t count = 0;
   for (const Role& role : roles) count += role.images.size();
   images.reserve(count);
   std::unordered_set<Temporary*> read;
+  std::vector<Temporary*> emptied;
   for (const Role& role : roles) {
     for (const auto& image : role.images) {
       if (image == nullptr) continue;
       const StoragePtr& storage = Access::storage(*image);
       images.push_back(storage);
+      if (storage->has_old_values()) {
+        if (!role.destination || !overwrites(work, *storage)) cleared.push_back(storage);
+        emptied.push_back(&*storage->temporary);
+      }
       if (!role.destination && storage->temporary) read.insert(&*storage->temporary);
     }
   }
@@ -232,8 +237,9 @@ void record_and_consume(CommandBufferImpl& buffer, Work work, Roles roles,
     auto& temporary = Access::storage(*state).temporary;
     if (temporary) read.insert(&*temporary);
   }
-  buffer.record(std::move(work), std::move(images));
-  for (Temporary* temporary : read) --temporary->read_count;
+  buffer.record(std::move(work), std::move(images), std::move(cleared));
+  for (Temporary* temporary : emptied) temporary->piece.used = false;
+  for (Temporary* temporary : read) temporary->set_read_count(temporary->read_count - 1);
 }
 
 }  // namespace bnns::impl::mps

@@ -1,6 +1,7 @@
 #include "mps/command_buffer.h"
 
 #include <atomic>
+#include <cstring>
 #include <new>
 
 #include "mps/error.h"
@@ -21,6 +22,7 @@ CommandBufferImpl::CommandBufferImpl(std::shared_ptr<Queue> queue,
 
 CommandBufferImpl::~CommandBufferImpl() {
   if (status() == CommandBufferStatus::Enqueued) queue_->forget(*this);
+  if (temporaries_ != nullptr) temporaries_->close();
 }
 
 std::shared_ptr<MTL::CommandQueue> CommandBufferImpl::commandQueue() const {
@@ -77,11 +79,17 @@ void CommandBufferImpl::addCompletedHandler(Handler handler) {
   add_handler(completed_handlers_, std::move(handler), "addCompletedHandler");
 }
 
-void CommandBufferImpl::record(Work work, std::vector<StoragePtr> images) {
+const std::shared_ptr<TemporaryPool>& CommandBufferImpl::temporaries() {
+  if (temporaries_ == nullptr) temporaries_ = std::make_shared<TemporaryPool>(queue_->device());
+  return temporaries_;
+}
+
+void CommandBufferImpl::record(Work work, std::vector<StoragePtr> images,
+                               std::vector<StoragePtr> cleared) {
   // Room first, so that nothing is recorded if there is not enough memory.
-  work_.reserve(work_.size() + 1);
+  commands_.reserve(commands_.size() + 1);
   images_.reserve(images_.size() + images.size());
-  work_.push_back(std::move(work));
+  commands_.push_back({std::move(work), std::move(cleared)});
   for (StoragePtr& image : images) {
     bytes_ += image->bytes();
     images_.push_back(std::move(image));
@@ -90,7 +98,13 @@ void CommandBufferImpl::record(Work work, std::vector<StoragePtr> images) {
 
 std::optional<MTL::ExecutionError> CommandBufferImpl::execute() noexcept {
   try {
-    for (const Work& work : work_) queue_->device()->execute(work);
+    for (const Command& command : commands_) {
+      for (const StoragePtr& image : command.cleared) {
+        const Mapping mapping(image->memory(), true);
+        std::memset(mapping.bytes(), 0, image->bytes());
+      }
+      queue_->device()->execute(command.work);
+    }
     return std::nullopt;
   } catch (const std::bad_alloc&) {
     return MTL::ExecutionError{MTL::CommandBufferError::OutOfMemory, "out of memory"};
@@ -114,8 +128,9 @@ void CommandBufferImpl::run() noexcept {
   progress_->advance(CommandBufferStatus::Scheduled);
   call(scheduled_handlers_);
   std::optional<MTL::ExecutionError> error = execute();
-  work_.clear();
+  commands_.clear();
   images_.clear();
+  if (temporaries_ != nullptr) temporaries_->close();
   progress_->finish_work(std::move(error));
   call(completed_handlers_);
   progress_->finish();

@@ -29,8 +29,11 @@ class CommandBufferImpl final : public MTL::CommandBuffer {
 
   bool committed() const { return progress_->status() >= CommandBufferStatus::Committed; }
   uint64_t id() const { return id_; }
-  // `images`: everything that the work reads or writes.
-  void record(Work work, std::vector<StoragePtr> images);
+  // `images`: everything that the work reads or writes; `cleared`: those that are filled with zeros
+  // before.
+  void record(Work work, std::vector<StoragePtr> images, std::vector<StoragePtr> cleared);
+  // The memory of the temporary images of this buffer.
+  const std::shared_ptr<TemporaryPool>& temporaries();
 
   bool has_handlers() const { return !scheduled_handlers_.empty() || !completed_handlers_.empty(); }
   // True if somebody wants to hear of the buffer, or if its work takes longer than it takes to wake
@@ -48,9 +51,14 @@ class CommandBufferImpl final : public MTL::CommandBuffer {
   std::weak_ptr<MTL::CommandQueue> handle_;
   uint64_t id_;  // unique in the process: temporary objects name the buffer that they belong to
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
-  std::vector<Work> work_;
+  struct Command {
+    Work work;
+    std::vector<StoragePtr> cleared;
+  };
+  std::vector<Command> commands_;
   std::vector<StoragePtr> images_;
-  size_t bytes_ = 0;  // of all of them
+  size_t bytes_ = 0;                            // of all of them
+  std::shared_ptr<TemporaryPool> temporaries_;  // if there are any
   std::vector<Handler> scheduled_handlers_, completed_handlers_;
 };
 

@@ -10,6 +10,7 @@ namespace {
 
 class CpuDevice final : public DeviceBase {
  public:
+  CpuDevice() : DeviceBase(size_t{64} << 20) {}
   std::string name() const override { return "cpu"; }
   MTL::Backend backend() const override { return MTL::Backend::Cpu; }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "mps/temporary_pool.h"
 #include "mps/work.h"
 #include "openbnns/mps.hpp"
 
@@ -38,6 +39,9 @@ class Mapping {
 
 class DeviceBase : public MTL::Device {
  public:
+  // `cached_bytes`: memory of temporary images that is kept for later ones. Memory that needs the
+  // device when it goes must not be kept, because the cache goes after the derived class.
+  explicit DeviceBase(size_t cached_bytes = 0) : memory_cache_(cached_bytes) {}
   std::shared_ptr<MTL::CommandQueue> newCommandQueue() override;
 
   // Zeroed memory; nullptr if there is not enough.
@@ -47,6 +51,11 @@ class DeviceBase : public MTL::Device {
   virtual void execute(const Work& work) = 0;
   // True if execute may also be called on a thread that waits for the work.
   virtual bool callers_may_execute() const { return false; }
+
+  MemoryCache& memory_cache() { return memory_cache_; }
+
+ private:
+  MemoryCache memory_cache_;
 };
 
 // The device as our class; fails for null (InvalidArgument) and for devices that are not ours

@@ -98,11 +98,11 @@ std::shared_ptr<TemporaryImage> TemporaryImage::create(MTL::CommandBuffer& buffe
                                                        const ImageDescriptor& descriptor) {
   const auto device = buffer.device();
   auto base = shared_base(device, "TemporaryImage");
-  const CommandBufferImpl& impl = impl_of(buffer, *device, "TemporaryImage");
+  CommandBufferImpl& impl = impl_of(buffer, *device, "TemporaryImage");
   require(!impl.committed(), ErrorCode::InvalidState,
           "TemporaryImage: the command buffer is already committed");
-  return std::make_shared<Made<TemporaryImage>>(
-      std::make_shared<ImageStorage>(std::move(base), descriptor, Temporary{.buffer = impl.id()}));
+  return std::make_shared<Made<TemporaryImage>>(std::make_shared<ImageStorage>(
+      std::move(base), descriptor, Temporary{.buffer = impl.id(), .pool = impl.temporaries()}));
 }
 
 std::size_t TemporaryImage::readCount() const {

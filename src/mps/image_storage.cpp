@@ -39,20 +39,31 @@ void set_read_count(std::optional<Temporary>& temporary, size_t count, const cha
           "::setReadCount: the object is not temporary");
   require(temporary->read_count > 0, ErrorCode::InvalidState, where,
           "::setReadCount: the read count is already 0");
-  temporary->read_count = count;
+  temporary->set_read_count(count);
 }
 
 ImageStorage::ImageStorage(std::shared_ptr<DeviceBase> device,
                            const MPS::ImageDescriptor& descriptor,
                            std::optional<Temporary> temporary)
-    : temporary(temporary),
+    : temporary(std::move(temporary)),
       device_(std::move(device)),
       descriptor_(descriptor),
       format_(checked_format(descriptor)) {
   const size_t size = checked_bytes(descriptor, *format_);
-  memory_ = device_->allocate(size);
+  Temporary* const own = this->temporary ? &*this->temporary : nullptr;
+  if (own != nullptr && own->pool != nullptr) {
+    own->piece = own->pool->take(size);
+    memory_ = own->piece.memory;
+  } else {
+    memory_ = device_->allocate(size);
+  }
   require(memory_ != nullptr, ErrorCode::OutOfMemory, "Image: ", size,
           " bytes cannot be allocated on device ", device_->name());
+}
+
+// Recorded work holds the storage, so that nothing can use the memory of a temporary image here.
+ImageStorage::~ImageStorage() {
+  if (temporary && temporary->read_count > 0) temporary->set_read_count(0);
 }
 
 void ImageStorage::add_user(const std::shared_ptr<Progress>& buffer) {

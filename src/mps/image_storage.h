@@ -18,9 +18,18 @@ namespace bnns::impl::mps {
 class CommandBufferImpl;
 
 // Of a temporary object: the command buffer it belongs to and how many encodes may still read it.
+// The memory of an image comes from the pool of that buffer.
 struct Temporary {
   uint64_t buffer;
   size_t read_count = 1;
+  std::shared_ptr<TemporaryPool> pool = nullptr;
+  Piece piece = {};
+
+  // At 0 the memory goes back; work that is recorded may still use it.
+  void set_read_count(size_t count) {
+    read_count = count;
+    if (count == 0 && pool != nullptr) pool->give(piece);
+  }
 };
 
 // Sets the count of a temporary object; InvalidState if it is 0 already, or if there is none.
@@ -30,6 +39,7 @@ class ImageStorage {
  public:
   ImageStorage(std::shared_ptr<DeviceBase> device, const MPS::ImageDescriptor& descriptor,
                std::optional<Temporary> temporary);
+  ~ImageStorage();
 
   const std::shared_ptr<DeviceBase>& device() const { return device_; }
   const MPS::ImageDescriptor& descriptor() const { return descriptor_; }
@@ -42,6 +52,9 @@ class ImageStorage {
   size_t bytes() const { return image_bytes() * descriptor_.numberOfImages; }
   Memory& memory() const { return *memory_; }
 
+  // The memory may hold values of another image.
+  bool has_old_values() const { return temporary && temporary->piece.used; }
+
   // A committed buffer uses the image; the host waits for it before it reads or writes.
   void add_user(const std::shared_ptr<Progress>& buffer);
   void wait_for_users();
@@ -52,7 +65,7 @@ class ImageStorage {
   std::shared_ptr<DeviceBase> device_;
   MPS::ImageDescriptor descriptor_;
   const FormatInfo* format_;
-  std::unique_ptr<Memory> memory_;
+  std::shared_ptr<Memory> memory_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Progress>> users_;
 };
