@@ -142,6 +142,65 @@ TEST(CommandBuffer, WaitingFromManyThreads) {
   for (auto& thread : threads) thread.join();
 }
 
+// Whoever runs them, buffers run in the order of the queue, each of them once, and handlers on the
+// thread of the queue. Every buffer counts on: its sources are the results of the one before.
+TEST(CommandBuffer, WaitingCallersRunBuffersInOrder) {
+  const auto device = MTL::Device::create("cpu");
+  const auto queue = device->newCommandQueue();
+  const Extent extent{2, 1, 3};
+  MPS::CNNLossDescriptor loss(Type::MeanAbsoluteError, Reduction::None);
+  loss.weight = 1;
+  const MPS::NNForwardLoss kernel(device, loss);
+  const auto minus_one = images(device, 1, extent, Format::Float32, -1);
+  for (int round = 0; round < 50; ++round) {
+    constexpr int kBuffers = 8;
+    std::vector<MPS::ImageBatch> values;
+    for (int i = 0; i <= kBuffers; ++i) values.push_back(images(device, 1, extent));
+    std::vector<std::shared_ptr<MTL::CommandBuffer>> buffers;
+    std::atomic<int> handled = 0;
+    std::vector<std::thread::id> callers;
+    for (int i = 0; i < kBuffers; ++i) {
+      buffers.push_back(queue->commandBuffer());
+      kernel.encodeBatch(*buffers[i], values[i], minus_one, {}, {}, values[i + 1]);
+      if (i == round % kBuffers) {
+        buffers[i]->addCompletedHandler([&](auto&) {
+          callers.push_back(std::this_thread::get_id());
+          ++handled;
+        });
+      }
+      buffers[i]->commit();
+    }
+    std::vector<std::thread> threads;
+    for (const int last : {kBuffers - 1, kBuffers / 2}) {
+      threads.emplace_back([&, last] {
+        buffers[last]->waitUntilCompleted();
+        EXPECT_EQ(buffers[last]->status(), Status::Completed);
+      });
+    }
+    buffers.back()->waitUntilCompleted();
+    EXPECT_EQ(handled, 1);
+    for (const std::thread& thread : threads) EXPECT_NE(callers[0], thread.get_id());
+    EXPECT_NE(callers[0], std::this_thread::get_id());
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(values[kBuffers][0]->toFloats().back(), kBuffers);
+  }
+}
+
+// Nobody waits: the thread of the queue finds small buffers by itself, also while it dozes.
+TEST(CommandBuffer, RunsWithoutAWaitingCaller) {
+  const auto device = MTL::Device::create("cpu");
+  const auto queue = device->newCommandQueue();
+  const MPS::NNInitialGradient ones(device);
+  const auto source = image(device, {}), destination = image(device, {});
+  for (int i = 0; i < 20; ++i) {
+    const auto buffer = queue->commandBuffer();
+    ones.encode(*buffer, source, destination);
+    buffer->commit();
+    while (buffer->status() != Status::Completed) std::this_thread::yield();
+    if (i % 5 == 4) std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  }
+}
+
 // Reading an image waits for the committed buffers that use it.
 TEST(CommandBuffer, ReadingWaits) {
   const auto device = MTL::Device::create("cpu");

@@ -19,6 +19,7 @@ using impl::mps::Work;
 // The CPU device, except that it runs out of memory or fails to execute when it is told to.
 class FailingDevice final : public DeviceBase {
  public:
+  explicit FailingDevice(std::size_t cached_bytes = 0) : DeviceBase(cached_bytes) {}
   std::string name() const override { return "failing"; }
   MTL::Backend backend() const override { return MTL::Backend::Cpu; }
   std::unique_ptr<Memory> allocate(std::size_t bytes) override {
@@ -96,6 +97,63 @@ TEST(Device, FailedAllocationsChangeNothing) {
   buffer->commit();
   buffer->waitUntilCompleted();
   EXPECT_EQ(buffer->status(), MTL::CommandBufferStatus::Completed);
+}
+
+// A chain of temporary images needs no more memory than two of them have, and buffers leave it to
+// each other if the device keeps memory.
+TEST(Device, TemporaryImagesShareMemory) {
+  const auto device = std::make_shared<FailingDevice>(std::size_t{1} << 20);
+  const auto queue = device->newCommandQueue();
+  const MPS::NNInitialGradient ones(device);
+  const auto source = image(device, {8, 8, 8});
+  const int before = device->allocations;
+  for (int round = 0; round < 3; ++round) {
+    const auto buffer = queue->commandBuffer();
+    std::shared_ptr<MPS::Image> last = source;
+    for (int i = 0; i < 10; ++i) last = ones.encode(*buffer, last);
+    const auto kept = std::static_pointer_cast<MPS::TemporaryImage>(last);
+    EXPECT_EQ(kept->readCount(), 1u);
+    kept->setReadCount(0);
+    const auto next = MPS::TemporaryImage::create(*buffer, {Format::Float32, 8, 8, 8, 1});
+    EXPECT_EQ(next->readCount(), 1u);
+    buffer->commit();
+    buffer->waitUntilCompleted();
+    EXPECT_EQ(buffer->status(), MTL::CommandBufferStatus::Completed);
+    EXPECT_EQ(before - device->allocations, 2);
+  }
+}
+
+// What a kernel does not write of a temporary image is 0, also in memory that others have used, and
+// so is an image that nobody has written.
+TEST(Device, TemporaryImagesBeginWithZeros) {
+  const auto device = MTL::Device::create("cpu");
+  const auto queue = device->newCommandQueue();
+  const Extent extent{4, 4, 4};
+  const MPS::NNInitialGradient ones(device);
+  const MPS::NNForwardLoss copy(device,
+                                MPS::CNNLossDescriptor(Type::MeanAbsoluteError, Reduction::None));
+  const auto source = image(device, extent), part = image(device, {2, 3, 4});
+  const auto zeros = images(device, 1, extent);
+  for (int round = 0; round < 2; ++round) {
+    const auto results = images(device, 2, extent, Format::Float32, 7);
+    run(queue, [&](MTL::CommandBuffer& buffer) {
+      const MPS::ImageDescriptor d{Format::Float32, 4, 4, 4, 1};
+      for (int i = 0; i < 2; ++i) {
+        const auto used =
+            std::static_pointer_cast<MPS::TemporaryImage>(ones.encode(buffer, source));
+        used->setReadCount(0);
+      }
+      const auto partly = MPS::TemporaryImage::create(buffer, d);
+      ones.encode(buffer, part, partly);
+      copy.encodeBatch(buffer, {partly}, zeros, {}, {}, {results[0]});
+      const auto unwritten = MPS::TemporaryImage::create(buffer, d);
+      copy.encodeBatch(buffer, {unwritten}, zeros, {}, {}, {results[1]});
+    });
+    const auto is = results[0]->toFloats();
+    for (std::size_t i = 0; i < is.size(); ++i)
+      EXPECT_EQ(is[i], i / 4 % 4 < 2 && i / 16 < 3 ? 1 : 0) << i;
+    EXPECT_EQ(results[1]->toFloats(), std::vector<float>(extent.elements(), 0));
+  }
 }
 
 TEST(Device, ACopyOnAnotherDeviceComputesTheSame) {
