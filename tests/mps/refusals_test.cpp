@@ -134,11 +134,14 @@ struct GradientCall {
   void encode() {
     kernel.encodeBatch(*buffer, gradients, sources, labels, weights, states, destinations);
   }
+  static bool readable(const std::shared_ptr<MPS::Image>& image) {
+    return image != nullptr && !image->isTemporary();
+  }
   // The refusal, after which the same buffer still takes the call without the mistake.
   void expect(Code code, const char* what) {
     std::vector<std::vector<float>> before;
     for (const auto& destination : destinations)
-      before.push_back(destination == nullptr ? std::vector<float>() : destination->toFloats());
+      before.push_back(readable(destination) ? destination->toFloats() : std::vector<float>());
     EXPECT_EQ(code_of([&] { encode(); }), code) << what;
     if (buffer->status() < MTL::CommandBufferStatus::Committed && buffer->device() == device) {
       GradientCall right;
@@ -150,7 +153,7 @@ struct GradientCall {
       EXPECT_EQ(right.destinations[0]->toFloats()[0], -1) << what;
     }
     for (std::size_t n = 0; n < before.size(); ++n) {
-      if (destinations[n] == nullptr) continue;
+      if (!readable(destinations[n])) continue;
       EXPECT_EQ(destinations[n]->toFloats(), before[n]) << what;
     }
   }
@@ -170,6 +173,17 @@ void gradient_case(Code code, const char* what, const Change& change,
   GradientCall call(reduction);
   change(call);
   call.expect(code, what);
+  // The same with temporary images, whose read counts stay.
+  GradientCall other(reduction);
+  const MPS::ImageDescriptor d{Format::Float32, 2, 3, 8, 1};
+  const auto source = MPS::TemporaryImage::create(*other.buffer, d),
+             weights = MPS::TemporaryImage::create(*other.buffer, d);
+  other.sources = {source, source};
+  other.weights = {weights, weights};
+  change(other);
+  other.expect(code, what);
+  EXPECT_EQ(source->readCount(), 1u) << what;
+  EXPECT_EQ(weights->readCount(), 1u) << what;
 }
 
 TEST(Refusals, GradientBatches) {
