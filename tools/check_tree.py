@@ -9,7 +9,8 @@ import sys
 
 from tree import ROOT, Findings, read_lines, tree_files
 
-SOURCES = (".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake", ".in", ".txt", ".json")
+SOURCES = (".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake", ".in", ".txt", ".json",
+           ".cl")
 DOCUMENTS = (".md",)
 PLAIN = ("run-tests", "quickstart", "LICENSE", ".clang-format", ".gitignore", ".ci/run",
          "cmake/exports.map", "cmake/mps_exports.map", "cmake/train_exports.map")

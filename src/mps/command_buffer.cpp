@@ -108,6 +108,11 @@ std::optional<MTL::ExecutionError> CommandBufferImpl::execute() noexcept {
     return std::nullopt;
   } catch (const std::bad_alloc&) {
     return MTL::ExecutionError{MTL::CommandBufferError::OutOfMemory, "out of memory"};
+  } catch (const MPS::Error& error) {
+    const bool memory = error.code() == ErrorCode::OutOfMemory;
+    return MTL::ExecutionError{
+        memory ? MTL::CommandBufferError::OutOfMemory : MTL::CommandBufferError::Internal,
+        error.what()};
   } catch (const std::exception& error) {
     return MTL::ExecutionError{MTL::CommandBufferError::Internal, error.what()};
   }

@@ -17,25 +17,19 @@ namespace bnns::impl::mps {
 class Memory {
  public:
   virtual ~Memory() = default;
-  // The bytes as the host sees them, until unmap; `written`: the device needs them back.
+  // The bytes as the host sees them, until unmap; `written`: the device needs them back. Both fail
+  // with MPS::Error.
   virtual std::byte* map() = 0;
   virtual void unmap(bool written) = 0;
 };
 
-// Memory mapped for the life of this object.
-class Mapping {
- public:
-  Mapping(Memory& memory, bool writes) : memory_(memory), writes_(writes), bytes_(memory.map()) {}
-  ~Mapping() { memory_.unmap(writes_); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  std::byte* bytes() const { return bytes_; }
-
- private:
-  Memory& memory_;
-  bool writes_;
-  std::byte* bytes_;
-};
+// Calls body(bytes), which must not throw, with the bytes of the memory; `writes`: body changes
+// them.
+template <class Body>
+void with_bytes(Memory& memory, bool writes, const Body& body) {
+  body(memory.map());
+  memory.unmap(writes);
+}
 
 class DeviceBase : public MTL::Device {
  public:

@@ -121,23 +121,25 @@ Transfer whole_image(const ImageStorage& image, DataLayout layout, std::size_t i
 void read(ImageStorage& image, const Transfer& t, void* to, const char* call) {
   check_rectangle(image, t, call);
   image.wait_for_users();
-  const Mapping mapping(image.memory(), false);
   auto* const client = static_cast<std::byte*>(to);
-  for_each_piece(image, t, image.format().bytes,
-                 [&](std::size_t stored, std::size_t at, std::size_t n) {
-                   std::memcpy(client + at, mapping.bytes() + stored, n);
-                 });
+  with_bytes(image.memory(), false, [&](const std::byte* bytes) {
+    for_each_piece(image, t, image.format().bytes,
+                   [&](std::size_t stored, std::size_t at, std::size_t n) {
+                     std::memcpy(client + at, bytes + stored, n);
+                   });
+  });
 }
 
 void write(ImageStorage& image, const Transfer& t, const void* from, const char* call) {
   check_rectangle(image, t, call);
   image.wait_for_users();
-  const Mapping mapping(image.memory(), true);
   const auto* const client = static_cast<const std::byte*>(from);
-  for_each_piece(image, t, image.format().bytes,
-                 [&](std::size_t stored, std::size_t at, std::size_t n) {
-                   std::memcpy(mapping.bytes() + stored, client + at, n);
-                 });
+  with_bytes(image.memory(), true, [&](std::byte* bytes) {
+    for_each_piece(image, t, image.format().bytes,
+                   [&](std::size_t stored, std::size_t at, std::size_t n) {
+                     std::memcpy(bytes + stored, client + at, n);
+                   });
+  });
 }
 
 // Position in a dense array of the layout channels x height x width, for the index-th stored
@@ -197,10 +199,9 @@ std::vector<float> Image::toFloats(DataLayout layout) const {
   const std::size_t count = storage_->elements() * numberOfImages();
   std::vector<float> stored(count);
   storage_->wait_for_users();
-  {
-    const Mapping mapping(storage_->memory(), false);
-    storage_->format().load(mapping.bytes(), count, stored.data());
-  }
+  with_bytes(storage_->memory(), false, [&](const std::byte* bytes) {
+    storage_->format().load(bytes, count, stored.data());
+  });
   if (layout == DataLayout::HeightxWidthxFeatureChannels) return stored;
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[position(*storage_, i)] = stored[i];
@@ -221,8 +222,9 @@ void Image::fromFloats(std::span<const float> values, DataLayout layout) {
     values = stored;
   }
   storage_->wait_for_users();
-  const Mapping mapping(storage_->memory(), true);
-  storage_->format().store(values.data(), count, mapping.bytes());
+  with_bytes(storage_->memory(), true, [&](std::byte* bytes) {
+    storage_->format().store(values.data(), count, bytes);
+  });
 }
 
 }  // namespace bnns::MPS

@@ -54,7 +54,7 @@ std::unique_ptr<MPS::NNLossGradient> make_kernel(const std::shared_ptr<MTL::Devi
 }
 
 TEST(Archives, RoundTrip) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto kernel = make_kernel(device);
   const Bytes bytes = kernel->encode();
   const auto decoded = MPS::NNLossGradient::decode(bytes, device);
@@ -82,7 +82,7 @@ TEST(Archives, RoundTrip) {
 }
 
 TEST(Archives, EveryCorruption) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const Bytes bytes = make_kernel(device)->encode();
   std::size_t refused = 0, decoded = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -110,7 +110,7 @@ TEST(Archives, EveryCorruption) {
 }
 
 TEST(Archives, Rules) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto kernel = make_kernel(device);
   const Bytes bytes = kernel->encode();
   const auto code = [&](Bytes changed) {
@@ -141,7 +141,7 @@ TEST(Archives, Rules) {
 }
 
 TEST(Archives, WhatCannotBeWritten) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto refused = [&](const auto& change) {
     const auto kernel = make_kernel(device);
     change(*kernel);

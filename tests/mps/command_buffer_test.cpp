@@ -13,7 +13,7 @@ namespace {
 using Status = MTL::CommandBufferStatus;
 
 TEST(CommandBuffer, StatusAndHandlers) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const auto buffer = queue->commandBuffer();
   EXPECT_EQ(buffer->device(), device);
@@ -49,7 +49,7 @@ TEST(CommandBuffer, StatusAndHandlers) {
 }
 
 TEST(CommandBuffer, RunsInTheOrderOfEnqueue) {
-  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  const auto queue = test_device()->newCommandQueue();
   std::vector<int> order;
   std::vector<std::shared_ptr<MTL::CommandBuffer>> buffers;
   for (int i = 0; i < 5; ++i) {
@@ -65,7 +65,7 @@ TEST(CommandBuffer, RunsInTheOrderOfEnqueue) {
 }
 
 TEST(CommandBuffer, AnEnqueuedBufferThatGoesLeavesItsPlace) {
-  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  const auto queue = test_device()->newCommandQueue();
   auto first = queue->commandBuffer();
   const auto second = queue->commandBuffer();
   first->enqueue();
@@ -75,7 +75,7 @@ TEST(CommandBuffer, AnEnqueuedBufferThatGoesLeavesItsPlace) {
 }
 
 TEST(CommandBuffer, AHandlerMayCommitOthers) {
-  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  const auto queue = test_device()->newCommandQueue();
   const auto buffer = queue->commandBuffer(), next = queue->commandBuffer();
   buffer->addCompletedHandler([&](auto&) {
     next->commit();
@@ -89,7 +89,7 @@ TEST(CommandBuffer, AHandlerMayCommitOthers) {
 TEST(CommandBuffer, AQueueThatGoesWaitsForItsBuffers) {
   std::atomic<int> finished{0};
   {
-    const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+    const auto queue = test_device()->newCommandQueue();
     for (int i = 0; i < 3; ++i) {
       const auto buffer = queue->commandBuffer();
       buffer->addCompletedHandler([&](auto&) {
@@ -103,7 +103,7 @@ TEST(CommandBuffer, AQueueThatGoesWaitsForItsBuffers) {
 }
 
 TEST(CommandBuffer, ABufferOutlivesItsQueue) {
-  auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  auto queue = test_device()->newCommandQueue();
   const auto buffer = queue->commandBuffer();
   queue.reset();
   ASSERT_NE(buffer->commandQueue(), nullptr);
@@ -116,7 +116,7 @@ TEST(CommandBuffer, ABufferOutlivesItsQueue) {
 TEST(CommandBuffer, AQueueMayEndInAHandler) {
   std::atomic<bool> called{false};
   {
-    auto queue = MTL::Device::create("cpu")->newCommandQueue();
+    auto queue = test_device()->newCommandQueue();
     auto buffer = queue->commandBuffer();
     auto holder = std::make_shared<std::shared_ptr<MTL::CommandQueue>>(queue);
     buffer->addCompletedHandler([holder, &called](auto&) {
@@ -129,7 +129,7 @@ TEST(CommandBuffer, AQueueMayEndInAHandler) {
 }
 
 TEST(CommandBuffer, WaitingFromManyThreads) {
-  const auto queue = MTL::Device::create("cpu")->newCommandQueue();
+  const auto queue = test_device()->newCommandQueue();
   const auto buffer = queue->commandBuffer();
   buffer->commit();
   std::vector<std::thread> threads;
@@ -203,7 +203,7 @@ TEST(CommandBuffer, RunsWithoutAWaitingCaller) {
 
 // Reading an image waits for the committed buffers that use it.
 TEST(CommandBuffer, ReadingWaits) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const auto source = image(device, {64, 64, 4});
   const auto destination = image(device, {64, 64, 4});
@@ -222,7 +222,7 @@ TEST(CommandBuffer, ReadingWaits) {
 // Eight threads encode on one device, with kernels of their own and shared sources; the buffers are
 // committed by other threads.
 TEST(CommandBuffer, EightThreads) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto shared_queue = device->newCommandQueue();
   const Extent extent{16, 16, 8};
   const auto sources = images(device, 4, extent, Format::Float32, 0.5f);

@@ -157,7 +157,7 @@ TEST(Device, TemporaryImagesBeginWithZeros) {
 }
 
 TEST(Device, ACopyOnAnotherDeviceComputesTheSame) {
-  const auto first = MTL::Device::create("cpu"),
+  const auto first = test_device(),
              second = std::shared_ptr<MTL::Device>(impl::mps::make_cpu_device());
   MPS::NNLossGradient kernel(first, MPS::CNNLossDescriptor(Type::Huber, Reduction::Mean));
   kernel.setDelta(0.25f);
@@ -201,7 +201,7 @@ TEST(Device, TheReasonOfARefusalIsTheLastError) {
 
 // Every loss, forward and gradient, with one, two and three threads.
 TEST(Device, SameBitsForAnyNumberOfThreads) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const Extent extent{61, 47, 5};
   std::vector<float> y(extent.elements()), t(y.size()), w(y.size());

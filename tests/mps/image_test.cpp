@@ -10,7 +10,7 @@ constexpr auto kHWC = MPS::DataLayout::HeightxWidthxFeatureChannels;
 constexpr auto kCHW = MPS::DataLayout::FeatureChannelsxHeightxWidth;
 
 TEST(Image, Properties) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const struct {
     Format format;
     std::size_t precision, bytes;
@@ -38,7 +38,7 @@ TEST(Image, Properties) {
 
 // A rectangle of channels 4.. of two images, with padded rows and images, in both layouts.
 TEST(Image, Rectangles) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const std::size_t w = 4, h = 3, c = 10, n = 3;
   const auto one = MPS::Image::create(device, {Format::Float32, w, h, c, n});
   std::vector<float> all(w * h * c * n);
@@ -75,7 +75,7 @@ TEST(Image, Rectangles) {
 }
 
 TEST(Image, RefusedTransfers) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto one = MPS::Image::create(device, {Format::Float32, 4, 3, 10, 2});
   std::vector<float> bytes(4 * 3 * 10 * 2);
   constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max();
@@ -113,7 +113,7 @@ TEST(Image, RefusedTransfers) {
 }
 
 TEST(Batches, DistinctObjects) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto batch = images(device, 2, {2, 2, 2});
   const MPS::ImageBatch repeated{batch[0], batch[1], batch[0]};
   EXPECT_EQ(MPS::ImageBatchResourceSize(repeated), 64u);
@@ -142,7 +142,7 @@ TEST(Batches, DistinctObjects) {
 // ---- One-shot losses ----
 
 TEST(OneShot, LabelsFromData) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   std::vector<float> values{0, 1, 2, 3, 9, 4, 5, 6, 7, 9};
   const auto bytes = std::as_bytes(std::span(values));
   MPS::CNNLossDataDescriptor data(bytes, kHWC, {2, 2, 2});
@@ -172,7 +172,7 @@ TEST(OneShot, LabelsFromData) {
 }
 
 TEST(OneShot, Refusals) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const Extent e{2, 2, 3};
   const MPS::CNNLoss kernel(device, MPS::CNNLossDescriptor(Type::Huber, Reduction::Sum));
@@ -202,7 +202,7 @@ TEST(OneShot, Refusals) {
 }
 
 TEST(OneShot, YoloRefusals) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const std::vector<float> anchors{1, 2, 2, 1};
   const auto make = [&](std::span<const float> boxes) {
     return MPS::CNNYOLOLossDescriptor(Type::MeanSquaredError, Type::Huber,
@@ -237,7 +237,7 @@ TEST(OneShot, YoloRefusals) {
 
 // None: each loss at its channel; the other reductions are the sum of these, divided.
 TEST(OneShot, YoloReductions) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const std::vector<float> anchors{1, 2, 2, 1};
   const Extent e{2, 1, 14};

@@ -46,7 +46,7 @@ struct Data {
     }
   }
 
-  std::shared_ptr<MTL::Device> device = MTL::Device::create("cpu");
+  std::shared_ptr<MTL::Device> device = test_device();
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
   Extent extent;
   MPS::ImageBatch sources, labels, weights;
@@ -236,7 +236,7 @@ struct WindowCall {
   }
 
   Extent extent{3, 2, 5};
-  std::shared_ptr<MTL::Device> device = MTL::Device::create("cpu");
+  std::shared_ptr<MTL::Device> device = test_device();
   MPS::NNLossGradient kernel;
   MPS::ImageBatch source, labels, gradients;
 };
@@ -328,7 +328,7 @@ TEST(Windows, AcrossTheBatchOnlyTheFirstGradientCounts) {
 }
 
 TEST(Kernels, PrintedGradientsOfTheOneShotKernel) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   MPS::CNNLoss kernel(device, MPS::CNNLossDescriptor(Type::Huber, Reduction::Sum));
   const auto source = image(device, {3, 1, 1}, Format::Float32, {-4, 0.5f, 4});
@@ -347,7 +347,7 @@ TEST(Kernels, PrintedGradientsOfTheOneShotKernel) {
 
 // NaN stays, a weight of 0 removes everything, a label factor of 0 wins.
 TEST(Kernels, SpecialValues) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   for (int type = 0; type < 10; ++type) {
     const auto t = static_cast<Type>(type);

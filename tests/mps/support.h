@@ -1,9 +1,11 @@
-// What the tests of the MPS classes share: images from numbers, one call and its end, the code of a
-// refusal.
+// What the tests of the MPS classes share: the device that they run on, images from numbers, one
+// call and its end, the code of a refusal.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -17,6 +19,38 @@ using Format = MPS::ImageFeatureChannelFormat;
 using Code = MPS::ErrorCode;
 using Type = MPS::CNNLossType;
 using Reduction = MPS::CNNReductionType;
+
+// The device under test: "cpu", or what OPENBNNS_TEST_DEVICE names.
+inline const char* test_device_name() {
+  const char* const name = std::getenv("OPENBNNS_TEST_DEVICE");
+  return name == nullptr ? "cpu" : name;
+}
+inline std::shared_ptr<MTL::Device> test_device() {
+  return MTL::Device::create(test_device_name());
+}
+
+// Holds the device while the program runs, so that it is made once. Skips all tests if there is no
+// such device, with the reason; OPENBNNS_REQUIRE_OPENCL makes that a failure.
+class DeviceUnderTest final : public testing::Environment {
+ public:
+  void SetUp() override {
+    const std::string reason = MTL::Device::unavailableReason(test_device_name());
+    if (reason.empty()) {
+      device_ = test_device();
+      return;
+    }
+    if (std::getenv("OPENBNNS_REQUIRE_OPENCL") != nullptr)
+      FAIL() << test_device_name() << " is not available: " << reason;
+    std::printf("no device: %s is not available: %s\n", test_device_name(), reason.c_str());
+    GTEST_SKIP();
+  }
+  void TearDown() override { device_.reset(); }
+
+ private:
+  std::shared_ptr<MTL::Device> device_;
+};
+inline testing::Environment* const device_under_test =
+    testing::AddGlobalTestEnvironment(new DeviceUnderTest);
 
 struct Extent {
   std::size_t width = 1, height = 1, channels = 1;

@@ -94,7 +94,7 @@ class Case {
                   name() + " " + what + " of image " + std::to_string(n));
   }
 
-  std::shared_ptr<MTL::Device> device = MTL::Device::create("cpu");
+  std::shared_ptr<MTL::Device> device = test_device();
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
   MPS::ImageBatch sources, labels, weights, gradients;
 
@@ -182,7 +182,7 @@ TEST(Vectors, LossesAndGradients) {
 }
 
 TEST(Vectors, Yolo) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   for (const json::Value& json : vectors()["yolo"].items) {
     std::vector<float> anchors;
@@ -210,7 +210,7 @@ TEST(Vectors, Yolo) {
 }
 
 TEST(Vectors, StorageFormats) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const json::Value& formats = vectors()["storageFormats"];
   for (const json::Value& v : formats["float16"].items) {
     const auto one = image(device, {}, Format::Float16, {static_cast<float>(v["value"].number)});
@@ -235,7 +235,7 @@ TEST(Vectors, StorageFormats) {
 }
 
 TEST(Vectors, Layouts) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const json::Value& layouts = vectors()["layouts"];
   const std::vector<float> hwc = layouts["HeightxWidthxFeatureChannels"].as_floats();
   const std::vector<float> chw = layouts["FeatureChannelsxHeightxWidth"].as_floats();
