@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ file that defines kProgramSource with the text of INPUTS. A script of cmake -P.
-# Each line becomes a string of its own, because compilers limit the length of one.
+# A script of cmake -P: writes OUTPUT, a C++ file that defines kProgramSource, the text of
+# INPUTS. Each line becomes a string of its own, because compilers limit the length of one.
 set(text "")
 foreach(input ${INPUTS})
   file(READ ${input} content)

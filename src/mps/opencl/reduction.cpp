@@ -87,8 +87,7 @@ void count_weights(Lane& lane, std::span<const LossItem> items) {
 Divisor divisor_of(MPS::CNNReductionType reduction, bool across_batch, size_t image, size_t batch,
                    double mean_divisor) {
   const bool across = across_batch && reduction != MPS::CNNReductionType::None;
-  Divisor divisor{
-      .image = image, .batch = batch, .fixed = 1, .counted = 0, .across_batch = across};
+  Divisor divisor{.image = image, .batch = batch, .fixed = 1, .counted = 0, .across_batch = across};
   if (reduction == MPS::CNNReductionType::Mean)
     divisor.fixed =
         static_cast<float>(across ? mean_divisor * static_cast<double>(batch) : mean_divisor);

@@ -1,6 +1,6 @@
 // The element losses: l, its derivative by the prediction y and by the label t. The soft-max loss
-// takes log(softmax(y)) in place of y. A term whose label factor is 0 counts as 0; NaN goes through,
-// also where a comparison decides.
+// takes log(softmax(y)) in place of y. A term whose label factor is 0 counts as 0; NaN goes
+// through, also where a comparison decides.
 enum {
   kMeanAbsoluteError,
   kMeanSquaredError,

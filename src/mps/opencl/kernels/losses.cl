@@ -1,7 +1,7 @@
 // Forward losses, and the gradient in a window of the destination. One work item per element, or
 // per partial sum.
 
-// ---- log(softmax) = y - max - log(sum of exp(y - max)), over a range of channels of each pixel ----
+// ---- log(softmax) = y - max - log(sum of exp(y - max)), over channels of each pixel ----
 
 // The largest value of each chunk.
 __kernel void softmax_largest(__global const uchar* source, SoftmaxParams p,
