@@ -81,3 +81,9 @@ if(BUILD_SHARED_LIBS)
   set_target_properties(openbnns_mps PROPERTIES
                         LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/mps_exports.map)
 endif()
+
+# For tests that may open an OpenCL library: PoCL keeps compiled kernels in the build folder, not in
+# that of whoever runs the tests, and what it leaks is not ours.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/pocl_cache)
+set(OPENBNNS_OPENCL_TEST_ENVIRONMENT POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/pocl_cache
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/mps/suppressions/lsan.txt)
