@@ -100,8 +100,8 @@ std::optional<MTL::ExecutionError> CommandBufferImpl::execute() noexcept {
   try {
     for (const Command& command : commands_) {
       for (const StoragePtr& image : command.cleared) {
-        const Mapping mapping(image->memory(), true);
-        std::memset(mapping.bytes(), 0, image->bytes());
+        with_bytes(image->memory(), true,
+                   [&](std::byte* bytes) { std::memset(bytes, 0, image->bytes()); });
       }
       queue_->device()->execute(command.work);
     }

@@ -199,9 +199,8 @@ std::vector<float> Image::toFloats(DataLayout layout) const {
   const std::size_t count = storage_->elements() * numberOfImages();
   std::vector<float> stored(count);
   storage_->wait_for_users();
-  with_bytes(storage_->memory(), false, [&](const std::byte* bytes) {
-    storage_->format().load(bytes, count, stored.data());
-  });
+  with_bytes(storage_->memory(), false,
+             [&](const std::byte* bytes) { storage_->format().load(bytes, count, stored.data()); });
   if (layout == DataLayout::HeightxWidthxFeatureChannels) return stored;
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[position(*storage_, i)] = stored[i];
@@ -222,9 +221,8 @@ void Image::fromFloats(std::span<const float> values, DataLayout layout) {
     values = stored;
   }
   storage_->wait_for_users();
-  with_bytes(storage_->memory(), true, [&](std::byte* bytes) {
-    storage_->format().store(values.data(), count, bytes);
-  });
+  with_bytes(storage_->memory(), true,
+             [&](std::byte* bytes) { storage_->format().store(values.data(), count, bytes); });
 }
 
 }  // namespace bnns::MPS
