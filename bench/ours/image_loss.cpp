@@ -18,7 +18,8 @@ struct Call {
     for (size_t n = 0; n < p.batch; ++n) {
       upstream.push_back(image(1, 1));
       upstream.back()->fromFloats(std::vector<float>{1});
-      for (auto [to, from] : {std::pair(&sources, &p.loss.in), std::pair(&labels, &p.loss.labels)}) {
+      for (auto [to, from] :
+           {std::pair(&sources, &p.loss.in), std::pair(&labels, &p.loss.labels)}) {
         to->push_back(image(p.side, p.channels));
         to->back()->fromFloats({from->data() + n * size, size});
       }
@@ -32,8 +33,8 @@ struct Call {
     return d;
   }
   std::shared_ptr<MPS::Image> image(size_t side, size_t channels) const {
-    return MPS::Image::create(
-        device, {MPS::ImageFeatureChannelFormat::Float32, side, side, channels, 1});
+    return MPS::Image::create(device,
+                              {MPS::ImageFeatureChannelFormat::Float32, side, side, channels, 1});
   }
   void run() const {
     const auto buffer = queue->commandBuffer();
@@ -58,15 +59,15 @@ struct Call {
 
 void add(const ImageLoss& p, const char* device, const char* who, Rows& rows) {
   const auto call = std::make_shared<Call>(p, MTL::Device::create(device));
-  rows.add("bwd", {.who = who,
-                   .run = repeated([=] { call->run(); }),
-                   .results =
-                       [=] {
-                         call->run();
-                         return std::vector<Result>{
-                             {.tensor = "in_delta", .value = call->gradient()}};
-                       },
-                   .note = ""});
+  rows.add("bwd",
+           {.who = who,
+            .run = repeated([=] { call->run(); }),
+            .results =
+                [=] {
+                  call->run();
+                  return std::vector<Result>{{.tensor = "in_delta", .value = call->gradient()}};
+                },
+            .note = ""});
 }
 
 }  // namespace

@@ -97,12 +97,16 @@ class Ours final : public Peer {
   }
 #endif
   void loss(const Loss& p, Rows& rows) override;
-  void matmul(const MatMul& p, Rows& rows) override { add_our_matmul(p, int(threads_), rows); }
+  void matmul(const MatMul& p, Rows& rows) override {
+    add_our_matmul(p, int(threads_), rows);
+  }
   void optimizer(const Optimizer& p, Rows& rows) override;
   void normalization(const Normalization& p, Rows& rows) override {
     add_our_normalization(p, int(threads_), rows);
   }
-  void pooling(const Pooling& p, Rows& rows) override { add_our_pooling(p, int(threads_), rows); }
+  void pooling(const Pooling& p, Rows& rows) override {
+    add_our_pooling(p, int(threads_), rows);
+  }
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {

@@ -24,8 +24,11 @@ void OpenBNNSPrivateRecordFailure(const char* text, bool unsupported) {
 const ImageKernels* OpenBNNSPrivateImageKernels(void) {
   return image_kernels();
 }
-const ConvertKernels* OpenBNNSPrivateConvertKernels(void) {
-  return convert_kernels();
+void OpenBNNSPrivateHalfToFloat(const uint16_t* in, size_t n, float* out) {
+  convert_halves(in, n, out);
+}
+void OpenBNNSPrivateFloatToHalf(const float* in, size_t n, uint16_t* out) {
+  convert_halves(in, n, out);
 }
 
 }  // extern "C"

@@ -6,10 +6,9 @@
 
 #include <cstddef>
 
+#include "core/image_kernels.h"
 #include "core/thread_pool.h"
 #include "openbnns/openbnns.h"
-#include "ops/convert/convert.h"
-#include "ops/loss/image_losses.h"
 
 extern "C" {
 
@@ -22,8 +21,9 @@ OPENBNNS_API void OpenBNNSPrivateRun(size_t grains, double nanoseconds,
 // the call was valid but is not supported.
 OPENBNNS_API void OpenBNNSPrivateRecordFailure(const char* text, bool unsupported);
 
-// The kernels of the SIMD target that is chosen now.
+// The kernels of the SIMD target that is chosen now, and conversions with it.
 OPENBNNS_API const bnns::impl::ImageKernels* OpenBNNSPrivateImageKernels(void);
-OPENBNNS_API const bnns::impl::ConvertKernels* OpenBNNSPrivateConvertKernels(void);
+OPENBNNS_API void OpenBNNSPrivateHalfToFloat(const uint16_t* in, size_t n, float* out);
+OPENBNNS_API void OpenBNNSPrivateFloatToHalf(const float* in, size_t n, uint16_t* out);
 
 }  // extern "C"

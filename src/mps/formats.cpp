@@ -42,10 +42,10 @@ struct Unorm : ByElement<Unorm<T>> {
 struct Half {
   using Stored = uint16_t;
   static void load(const std::byte* from, size_t n, float* to) {
-    OpenBNNSPrivateConvertKernels()->half_to_float(reinterpret_cast<const uint16_t*>(from), n, to);
+    OpenBNNSPrivateHalfToFloat(reinterpret_cast<const uint16_t*>(from), n, to);
   }
   static void store(const float* from, size_t n, std::byte* to) {
-    OpenBNNSPrivateConvertKernels()->float_to_half(from, n, reinterpret_cast<uint16_t*>(to));
+    OpenBNNSPrivateFloatToHalf(from, n, reinterpret_cast<uint16_t*>(to));
   }
 };
 

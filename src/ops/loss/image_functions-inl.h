@@ -10,9 +10,9 @@
 
 #include "hwy/highway.h"
 
+#include "core/image_kernels.h"
 #include "math/log-inl.h"
 #include "ops/loss/functions-inl.h"
-#include "ops/loss/image_losses.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bnns::impl::HWY_NAMESPACE {

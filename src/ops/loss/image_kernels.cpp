@@ -1,4 +1,4 @@
-// Kernels of image_losses.h: loops over elements, the soft-max over rows, and their table.
+// Kernels of core/image_kernels.h: loops over elements, the soft-max over rows, and their table.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/loss/image_kernels.cpp"
 #include "hwy/foreach_target.h"
@@ -280,12 +280,20 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "core/target.h"
+#include "ops/convert/convert.h"
 
 namespace bnns::impl {
 
 HWY_EXPORT(ImageTable);
 const ImageKernels* image_kernels() {
   return pick(HWY_DISPATCH_TABLE(ImageTable))();
+}
+
+void convert_halves(const uint16_t* in, size_t n, float* out) {
+  convert_kernels()->half_to_float(in, n, out);
+}
+void convert_halves(const float* in, size_t n, uint16_t* out) {
+  convert_kernels()->float_to_half(in, n, out);
 }
 
 }  // namespace bnns::impl

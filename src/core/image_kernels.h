@@ -1,10 +1,11 @@
 // The losses of images, for libopenbnns_mps: value l(y, t) of elements, and its derivatives by the
 // prediction y and by the label t. Their formulas are those of docs/mps.md, which differ from the
-// losses of loss.h in ties, in weights that are 0, and in what a weight does to a soft-max.
-// The kernels know floats in memory and nothing of images.
+// losses of ops/loss/loss.h in ties, in weights that are 0, and in what a weight does to a
+// soft-max. The kernels know floats in memory and nothing of images.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace bnns::impl {
 
@@ -49,6 +50,9 @@ struct ImageKernels {
   ImageLossKernel by_y_as_printed[kImageLosses];  // with Apple's misprints, see docs/mps.md
   size_t (*count_nonzero)(const float* values, size_t n);
 };
+// Of the chosen SIMD target. Both are part of ops/loss.
 const ImageKernels* image_kernels();
+void convert_halves(const uint16_t* in, size_t n, float* out);
+void convert_halves(const float* in, size_t n, uint16_t* out);
 
 }  // namespace bnns::impl
