@@ -145,7 +145,7 @@ TEST(CommandBuffer, WaitingFromManyThreads) {
 // Whoever runs them, buffers run in the order of the queue, each of them once, and handlers on the
 // thread of the queue. Every buffer counts on: its sources are the results of the one before.
 TEST(CommandBuffer, WaitingCallersRunBuffersInOrder) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const Extent extent{2, 1, 3};
   MPS::CNNLossDescriptor loss(Type::MeanAbsoluteError, Reduction::None);
@@ -188,7 +188,7 @@ TEST(CommandBuffer, WaitingCallersRunBuffersInOrder) {
 
 // Nobody waits: the thread of the queue finds small buffers by itself, also while it dozes.
 TEST(CommandBuffer, RunsWithoutAWaitingCaller) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const MPS::NNInitialGradient ones(device);
   const auto source = image(device, {}), destination = image(device, {});

@@ -126,7 +126,7 @@ TEST(Device, TemporaryImagesShareMemory) {
 // What a kernel does not write of a temporary image is 0, also in memory that others have used, and
 // so is an image that nobody has written.
 TEST(Device, TemporaryImagesBeginWithZeros) {
-  const auto device = MTL::Device::create("cpu");
+  const auto device = test_device();
   const auto queue = device->newCommandQueue();
   const Extent extent{4, 4, 4};
   const MPS::NNInitialGradient ones(device);

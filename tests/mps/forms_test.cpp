@@ -34,7 +34,7 @@ struct Call {
 
   std::size_t batch;
   Extent extent;
-  std::shared_ptr<MTL::Device> device = MTL::Device::create("cpu");
+  std::shared_ptr<MTL::Device> device = test_device();
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
   MPS::ImageBatch sources, labels;
 };

@@ -52,7 +52,7 @@ class Problem {
   std::mt19937 generator_;
 
  public:
-  std::shared_ptr<MTL::Device> device = MTL::Device::create("cpu");
+  std::shared_ptr<MTL::Device> device = test_device();
   std::shared_ptr<MTL::CommandQueue> queue = device->newCommandQueue();
   std::shared_ptr<MPS::Image> source, labels, weights, upstream, wide;
 };
