@@ -21,6 +21,10 @@ if(openbnns_train_missing)
 endif()
 
 set(OPENBNNS_TRAIN_SOURCES
+  src/train/data/csv_columns.cpp
+  src/train/data/csv_file.cpp
+  src/train/data/csv_parser.cpp
+  src/train/data/csv_value.cpp
   src/train/data/data.cpp
   src/train/data/gzip.cpp
   src/train/data/idx.cpp
@@ -35,6 +39,7 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/data/resample.cpp
   src/train/data/split.cpp
   src/train/data/synthetic_digits.cpp
+  src/train/data/table.cpp
   src/train/files/atomic_file.cpp
   src/train/files/input_file.cpp
   src/train/files/json.cpp

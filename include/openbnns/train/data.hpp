@@ -50,6 +50,7 @@ struct DataDescription {
   std::vector<std::string> target_names;  // regression: one per predicted number
   SampleKind kind = SampleKind::numbers;
   std::vector<TableColumn> columns;  // tables: in the order of the values
+  std::string target_column;         // tables: the name of the column of the truth
 
   friend bool operator==(const DataDescription&, const DataDescription&) = default;
   // Numbers that a network predicts for a sample.

@@ -155,6 +155,7 @@ std::uint64_t Data::checksum() const {
            d.shape.height, d.shape.channels, size()});
   sum.add(d.class_names);
   sum.add(d.target_names);
+  sum.add(d.target_column);
   for (const TableColumn& column : d.columns) {
     sum.add(column.name);
     sum.add(column.categories);

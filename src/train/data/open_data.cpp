@@ -123,7 +123,8 @@ DataSplit open_data(const std::string& text, const DataOptions& options) {
     return impl::split_checked(
         text, open_idx(text.substr(0, comma), text.substr(comma + 1), options), options);
   }
-  if (ends_with_csv(text)) impl::fail(Error::Kind::usage, text, "tables are not implemented");
+  if (ends_with_csv(text))
+    return impl::split_checked(text, open_table(text, options.table), options);
   if (!exists(text)) {
     impl::fail(Error::Kind::file, text,
                "there is no such file or folder; data is synthetic-digits, a folder, a .csv file "
