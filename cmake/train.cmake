@@ -31,7 +31,6 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/data/idx_data.cpp
   src/train/data/image.cpp
   src/train/data/image_folder.cpp
-  src/train/data/input_file.cpp
   src/train/data/jpeg.cpp
   src/train/data/open_data.cpp
   src/train/data/png.cpp
@@ -41,12 +40,14 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/data/synthetic_digits.cpp
   src/train/data/table.cpp
   src/train/files/atomic_file.cpp
+  src/train/files/descriptor.cpp
   src/train/files/input_file.cpp
   src/train/files/json.cpp
   src/train/files/json_reader.cpp
   src/train/files/model.cpp
   src/train/files/safetensors_read.cpp
   src/train/files/safetensors_write.cpp
+  src/train/files/temporary_file.cpp
   src/train/files/tensor_file.cpp
   src/train/files/text.cpp
   src/train/layers/activation.cpp

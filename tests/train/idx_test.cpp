@@ -136,8 +136,9 @@ TEST(Idx, SaysWhyAFileCannotBeOpened) {
   expect_error([&] { open_idx(folder.path("absent"), good); }, Error::Kind::file,
                {"/absent:", "No such file"});
   expect_error([&] { open_idx(folder.path(), good); }, Error::Kind::file,
-               {"is a folder", "regular file"});
-  expect_error([&] { open_idx("/dev/null", good); }, Error::Kind::file, {"/dev/null", "device"});
+               {"cannot read: it is a folder"});
+  expect_error([&] { open_idx("/dev/null", good); }, Error::Kind::file,
+               {"/dev/null", "no regular file"});
 }
 
 TEST(Idx, AFileThatShrinksLaterIsAnErrorOfThatSample) {
@@ -146,7 +147,7 @@ TEST(Idx, AFileThatShrinksLaterIsAnErrorOfThatSample) {
   const Data data = open_idx(path, folder.write("l", labels()));
   std::filesystem::resize_file(path, 36);
   EXPECT_EQ(sample(data, 0).values[0], 0);
-  expect_error([&] { sample(data, 3); }, Error::Kind::file, {"/i:", "was longer"});
+  expect_error([&] { sample(data, 3); }, Error::Kind::file, {"/i:", "shorter"});
 }
 
 // 1 GB of zeros packs to 1 MB. A header that declares 24 bytes stops it at once; one that declares

@@ -188,7 +188,7 @@ TEST(Table, AChangedFileIsNoticed) {
   folder.write("t.csv", "a,y\nx,2.5\n3,4.5\n");
   expect_error([&] { sample(second, 0); }, Error::Kind::data, {"line 2, column \"a\"", "\"x\""});
   folder.write("t.csv", "a,y\n");
-  expect_error([&] { sample(third, 1); }, Error::Kind::file, {"t.csv", "longer"});
+  expect_error([&] { sample(third, 1); }, Error::Kind::file, {"t.csv", "shorter"});
 }
 
 // A file of 40 MB: rows in any order, and no more memory than the places of its rows.

@@ -38,7 +38,7 @@ class Columns {
     for (const std::string& name : options.ignored_columns) {
       const std::size_t i = require_column(name, "ignored_columns");
       if (i == target) {
-        fail(Error::Kind::usage, "ignored_columns", "{} is the target", shown(name));
+        fail(Error::Kind::usage, "ignored_columns", "{} is the target", in_quotes(name));
       }
       columns_[i].is_used = false;
     }
@@ -69,7 +69,7 @@ class Columns {
       fail_data(file_.path(),
                 "the columns beside the target {} make {} input values; "
                 "there must be between 1 and {}",
-                shown(file_.names()[target_]), inputs, kMaxInputs);
+                in_quotes(file_.names()[target_]), inputs, kMaxInputs);
     }
     description.shape = {.width = inputs};
     if (task == Task::classification) {
@@ -84,13 +84,14 @@ class Columns {
   std::size_t require_column(const std::string& name, const char* option) const {
     const std::size_t i = file_.find(name);
     if (i == columns_.size()) {
-      fail(Error::Kind::usage, option, "{} has no column {}", file_.path(), shown(name));
+      fail(Error::Kind::usage, option, "{} has no column {}", file_.path(), in_quotes(name));
     }
     return i;
   }
 
   std::string place(std::uint64_t line, std::size_t column) const {
-    return fmt::format("{}: line {}, column {}", file_.path(), line, shown(file_.names()[column]));
+    return fmt::format("{}: line {}, column {}", file_.path(), line,
+                       in_quotes(file_.names()[column]));
   }
 
   void look_at(const CsvParser& row) {
@@ -101,7 +102,7 @@ class Columns {
       if (value.kind == CsvKind::missing) {
         if (!column.is_target) continue;
         fail_data(place(row.line(), i), "the target is {}; every row must have one",
-                  row.field(i).empty() ? "missing" : shown(row.field(i)));
+                  row.field(i).empty() ? "missing" : in_quotes(row.field(i)));
       }
       ++column.values;
       if (value.kind != CsvKind::number) {
@@ -124,7 +125,7 @@ class Columns {
     Column& column = columns_[i];
     if (!column.is_used || column.is_text || column.texts == 0) return;
     if (column.first_kind == CsvKind::decimal_comma || column.texts * kFewTexts < column.values) {
-      fail_data(place(column.first_line, i), "{} {}{}", shown(column.first_text),
+      fail_data(place(column.first_line, i), "{} {}{}", in_quotes(column.first_text),
                 why_no_number(column.first_kind),
                 column.first_kind == CsvKind::decimal_comma
                     ? ""
@@ -140,17 +141,17 @@ class Columns {
     const bool is_whole = target.is_whole && target.texts == 0;
     if (options_.task == Task::regression && target.texts == 0 && target.is_text) {
       fail(Error::Kind::usage, "category_columns", "{} is the target; regression needs numbers",
-           shown(file_.names()[target_]));
+           in_quotes(file_.names()[target_]));
     }
     if (options_.task == Task::regression && target.is_text) {
       fail_data(place(target.first_line, target_), "{} {}; regression needs numbers",
-                shown(target.first_text), why_no_number(target.first_kind));
+                in_quotes(target.first_text), why_no_number(target.first_kind));
     }
     if (options_.task == Task::classification && !target.is_text && !is_whole) {
       fail_data(file_.path(),
                 "the target column {} has numbers with fractions; classes must be whole numbers "
                 "or text",
-                shown(file_.names()[target_]));
+                in_quotes(file_.names()[target_]));
     }
     const bool few = is_whole && distinct <= kMaxNumberedClasses && 2 * distinct <= target.values;
     const Task task =
@@ -169,7 +170,7 @@ class Columns {
       const std::size_t most = column.is_target ? kMaxClasses : options_.max_categories;
       if (column.categories.size() > most) {
         fail_data(place(row.line(), i), "{} is text number {} of the column; at most {} {}",
-                  shown(text), column.categories.size(), most,
+                  in_quotes(text), column.categories.size(), most,
                   column.is_target ? "classes" : "categories (see ignored_columns)");
       }
     }
@@ -201,7 +202,7 @@ std::size_t find_target(const CsvFile& file, const TableOptions& options) {
   const std::size_t target = file.find(options.target);
   if (target < file.names().size()) return target;
   fail(Error::Kind::usage, "target", "{} has no column {}; it has {}{}", file.path(),
-       shown(options.target),
+       in_quotes(options.target),
        fmt::join(file.names().begin(),
                  file.names().begin() +
                      static_cast<std::ptrdiff_t>(std::min<std::size_t>(file.names().size(), 20)),

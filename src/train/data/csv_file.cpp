@@ -33,7 +33,7 @@ CsvFile::CsvFile(const std::string& path, const TableOptions& options,
 void CsvFile::check_encoding() {
   std::array<std::byte, 3> mark = {};
   const std::size_t count = std::min<std::uint64_t>(file_.size(), mark.size());
-  file_.read_at(0, std::span(mark).first(count));
+  file_.read(0, std::span(mark).first(count));
   const std::string_view bytes = text(std::span(mark).first(count));
   if (bytes == "\xEF\xBB\xBF") begin_ = 3;
   if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF")) {
@@ -44,7 +44,7 @@ void CsvFile::check_encoding() {
 // The one that occurs most often in the first line, outside of quotes; a comma if none does.
 char CsvFile::find_delimiter() const {
   std::vector<std::byte> bytes(std::min<std::uint64_t>(file_.size() - begin_, kPiece));
-  file_.read_at(begin_, bytes);
+  file_.read(begin_, bytes);
   std::array<std::size_t, kDelimiters.size()> counts = {};
   bool quoted = false, begun = false;
   for (const char c : text(bytes)) {
@@ -65,7 +65,7 @@ void CsvFile::parse(const std::function<bool(const CsvParser&)>& visit) const {
   for (std::uint64_t offset = begin_; offset < file_.size();) {
     const auto bytes =
         std::span(piece).first(std::min<std::uint64_t>(piece.size(), file_.size() - offset));
-    file_.read_at(offset, bytes);
+    file_.read(offset, bytes);
     offset += bytes.size();
     std::string_view rest = text(bytes);
     while (parser.feed(rest)) {
@@ -95,7 +95,7 @@ void CsvFile::read_names(TableHeader header, const std::string* known_name) {
     const auto [place, is_new] = places_.emplace(names_[i], i);
     if (!is_new) {
       fail_data(path(), "columns {} and {} have the same name, {}", place->second + 1, i + 1,
-                shown(names_[i]));
+                in_quotes(names_[i]));
     }
   }
 }
@@ -144,7 +144,7 @@ std::string_view CsvFile::text_of(std::size_t index) {
     const std::uint64_t ahead = index == last_index_ + 1 ? kPiece : 0;
     window_.resize(std::min(std::max<std::uint64_t>(count, ahead), file_.size() - begin));
     window_begin_ = begin;
-    file_.read_at(begin, window_);
+    file_.read(begin, window_);
   }
   last_index_ = index;
   return text(window_).substr(begin - window_begin_, count);

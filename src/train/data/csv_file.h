@@ -13,7 +13,7 @@
 
 #include "openbnns/train/open_data.hpp"
 #include "train/data/csv_parser.h"
-#include "train/data/input_file.h"
+#include "train/files/input_file.h"
 
 namespace bnns::train::impl {
 

@@ -89,7 +89,7 @@ void CsvParser::take(char c) {
         end_field();
       } else if (!is_blank(c)) {
         fail_data(where_, "line {}, field {}: {} follows a closing quote; only {} may", line_,
-                  ends_.size() + 1, shown(std::string_view(&c, 1)),
+                  ends_.size() + 1, in_quotes(std::string_view(&c, 1)),
                   delimiter_ == '\t' ? "a tab" : std::string(1, delimiter_));
       }
       break;

@@ -18,7 +18,7 @@ struct GzipReader::Stream {
 bool is_gzip(const InputFile& file) {
   std::array<std::byte, 2> magic;
   if (file.size() < magic.size()) return false;
-  file.read_at(0, magic);
+  file.read(0, magic);
   return magic[0] == std::byte{0x1F} && magic[1] == std::byte{0x8B};
 }
 
@@ -35,7 +35,7 @@ bool GzipReader::refill() {
   const std::uint64_t left = file_.size() - offset_;
   const std::size_t count =
       static_cast<std::size_t>(std::min<std::uint64_t>(left, stream_->packed.size()));
-  file_.read_at(offset_, std::span(stream_->packed).first(count));
+  file_.read(offset_, std::span(stream_->packed).first(count));
   offset_ += count;
   stream_->z.next_in = reinterpret_cast<Bytef*>(stream_->packed.data());
   stream_->z.avail_in = static_cast<uInt>(count);

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "train/data/input_file.h"
+#include "train/files/input_file.h"
 
 namespace bnns::train::impl {
 

@@ -47,7 +47,7 @@ IdxFile::IdxFile(const std::string& path, std::size_t memory_limit) : file_(path
   std::array<std::byte, 4 + 4 * kMaxRank> header;
   const auto begin = std::span(header).first(
       static_cast<std::size_t>(std::min<std::uint64_t>(header.size(), file_.size())));
-  file_.read_at(0, begin);
+  file_.read(0, begin);
   read_header(begin);
   const std::uint64_t declared = header_bytes_ + element_bytes_;
   if (file_.size() < declared) {
@@ -144,9 +144,9 @@ void IdxFile::read_bytes(std::uint64_t offset, std::span<std::byte> bytes) const
   if (memory_) {
     std::copy_n(memory_.get() + offset, bytes.size(), bytes.begin());
   } else if (temporary_) {
-    temporary_->read_at(offset, bytes);
+    temporary_->read(offset, bytes);
   } else {
-    file_.read_at(header_bytes_ + offset, bytes);
+    file_.read(header_bytes_ + offset, bytes);
   }
 }
 

@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "train/data/input_file.h"
+#include "train/files/input_file.h"
+#include "train/files/temporary_file.h"
 
 namespace bnns::train::impl {
 

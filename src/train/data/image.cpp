@@ -57,7 +57,7 @@ SampleShape jpeg_shape(const InputFile& file) {
   std::array<std::byte, 10> bytes;
   std::uint64_t offset = 2;
   while (offset + bytes.size() <= file.size()) {
-    file.read_at(offset, bytes);
+    file.read(offset, bytes);
     const unsigned marker = byte_at(bytes, 1);
     if (byte_at(bytes, 0) != 0xFF) break;
     if (marker == 0xFF) {  // padding
@@ -96,7 +96,7 @@ SampleShape read_image_shape(const InputFile& file) {
   std::array<std::byte, 4096> buffer;
   const std::span<const std::byte> bytes = std::span(buffer).first(
       static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), file.size())));
-  file.read_at(0, std::span(buffer).first(bytes.size()));
+  file.read(0, std::span(buffer).first(bytes.size()));
   SampleShape shape;
   switch (format_of(bytes, file.path())) {
     case Format::png:

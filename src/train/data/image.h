@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "openbnns/train/data.hpp"
-#include "train/data/input_file.h"
+#include "train/files/input_file.h"
 
 namespace bnns::train::impl {
 

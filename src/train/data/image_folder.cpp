@@ -143,7 +143,7 @@ Data open_part(const std::string& folder, const ImageOptions& options,
   }
   for (const std::string& name : found) {
     if (std::ranges::find(classes, name) == classes.end()) {
-      fail_data(folder, "there is no class {} in the folder train", shown(name));
+      fail_data(folder, "there is no class {} in the folder train", in_quotes(name));
     }
   }
   std::vector<ImageFile> files = list_images(folder, classes, known_classes == nullptr);

@@ -95,7 +95,7 @@ void check_samples(const std::string& where, const Data& data) {
   const DataDescription& d = data.description();
   if (d.task == Task::classification && d.class_names.size() < 2) {
     fail_data(where, "all samples are of the class {}; there must be at least 2 classes",
-              shown(d.class_names.front()));
+              in_quotes(d.class_names.front()));
   }
 }
 

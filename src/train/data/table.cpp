@@ -72,8 +72,8 @@ class Table final : public DataSource {
     if (value.kind == CsvKind::missing) return kMissing;
     if (value.kind != CsvKind::number) {
       fail_data(fmt::format("{}: line {}, column {}", file_.path(), file_.line_of(index),
-                            shown(file_.names()[place])),
-                "{} {}", shown(row.field(place)), why_no_number(value.kind));
+                            in_quotes(file_.names()[place])),
+                "{} {}", in_quotes(row.field(place)), why_no_number(value.kind));
     }
     return static_cast<float>(value.number);
   }
@@ -97,7 +97,7 @@ TablePlaces find_by_name(const CsvFile& file, const DataDescription& description
     const std::size_t place = file.find(column.name);
     if (place == file.names().size()) {
       fail_data(file.path(), "there is no column {}; the network was trained with it",
-                shown(column.name));
+                in_quotes(column.name));
     }
     places.inputs.push_back(place);
   }

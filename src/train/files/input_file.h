@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "train/files/descriptor.h"
 
 namespace bnns::train::impl {
 
@@ -15,19 +18,18 @@ class InputFile {
  public:
   // Pipes, devices and folders are refused: they have no size that could be trusted.
   explicit InputFile(const std::filesystem::path& path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::string& path() const { return path_; }
   // The size when it was opened.
   std::uint64_t size() const { return size_; }
   // Fills all of `bytes` from this place on; a file that has become shorter is an Error.
   void read(std::uint64_t place, std::span<std::byte> bytes) const;
+  // The whole file; one above `limit` bytes is refused before it is read.
+  std::vector<std::byte> read_all(std::uint64_t limit) const;
 
  private:
-  std::filesystem::path path_;
-  int number_ = -1;
+  std::string path_;
+  FileDescriptor descriptor_;
   std::uint64_t size_ = 0;
 };
 

@@ -209,7 +209,7 @@ void check_ranges(const Header& header, std::uint64_t data_bytes, const std::str
 }
 
 std::string read_header_text(const InputFile& file) {
-  const std::string where = file.path().string();
+  const std::string& where = file.path();
   std::array<std::byte, kLengthBytes> bytes;
   if (file.size() < bytes.size()) {
     refuse(where, "it has " + std::to_string(file.size()) +
