@@ -21,6 +21,7 @@ if(openbnns_train_missing)
 endif()
 
 set(OPENBNNS_TRAIN_SOURCES
+  src/train/data/augmentation.cpp
   src/train/data/csv_columns.cpp
   src/train/data/csv_file.cpp
   src/train/data/csv_parser.cpp
@@ -35,6 +36,8 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/data/open_data.cpp
   src/train/data/png.cpp
   src/train/data/pnm.cpp
+  src/train/data/preprocessing.cpp
+  src/train/data/preprocessing_json.cpp
   src/train/data/resample.cpp
   src/train/data/split.cpp
   src/train/data/synthetic_digits.cpp

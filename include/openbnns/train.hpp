@@ -10,5 +10,6 @@
 #include "train/network.hpp"
 #include "train/open_data.hpp"
 #include "train/options.hpp"
+#include "train/preprocessing.hpp"
 
 #endif

@@ -126,6 +126,8 @@ TEST(Table, RefusesBadForm) {
       "\xFF\xFE"
       "a",
       {"UTF-16"});
+  expect_refused("a,y\n1,caf\xE9\n2,tea\n", {"line 2", "caf", "UTF-8"});
+  expect_refused("caf\xE9,y\n1,2\n", {"line 1", "UTF-8"});
   expect_refused("y\n1\n2\n", {"beside the target", "0 input values"});
   expect_refused("a,b\n1," + std::string(17 << 20, 'x'), {"line 2", "more than 16777216 bytes"});
   expect_refused(std::string(100'001, ','), {"line 1", "more than 100000 fields"});

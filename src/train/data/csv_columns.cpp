@@ -166,6 +166,7 @@ class Columns {
       if (!column.is_used || !column.is_text) continue;
       const std::string_view text = row.field(i);
       if (csv_value(text).kind == CsvKind::missing) continue;
+      require_utf8(file_.path(), row.line(), text);
       column.categories.insert(column.is_target ? class_name_of(text) : std::string(text));
       const std::size_t most = column.is_target ? kMaxClasses : options_.max_categories;
       if (column.categories.size() > most) {

@@ -86,6 +86,7 @@ void CsvFile::read_names(TableHeader header, const std::string* known_name) {
                                                 : header == TableHeader::present;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool has_name = has_header_ && !row.field(i).empty();
+      require_utf8(path(), row.line(), row.field(i));
       names_.push_back(has_name ? std::string(row.field(i)) : fmt::format("column {}", i + 1));
     }
     return false;

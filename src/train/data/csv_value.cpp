@@ -7,6 +7,8 @@
 #include <limits>
 #include <system_error>
 
+#include "train/data/fail.h"
+
 namespace bnns::train::impl {
 namespace {
 
@@ -63,6 +65,11 @@ CsvValue csv_value(std::string_view text) {
   }
   if (number > std::numeric_limits<float>::max()) return {CsvKind::not_finite};
   return {CsvKind::number, negative ? -number : number};
+}
+
+void require_utf8(const std::string& where, std::uint64_t line, std::string_view text) {
+  if (valid_utf8_bytes(text) == text.size()) return;
+  fail_data(where, "line {}: {} is not in UTF-8; the file must be", line, in_quotes(text));
 }
 
 std::string_view why_no_number(CsvKind kind) {

@@ -2,6 +2,7 @@
 #ifndef OPENBNNS_TRAIN_DATA_CSV_VALUE_H
 #define OPENBNNS_TRAIN_DATA_CSV_VALUE_H
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,9 @@ struct CsvValue {
 };
 
 CsvValue csv_value(std::string_view text);
+
+// Names and categories become part of a model, whose text is UTF-8.
+void require_utf8(const std::string& where, std::uint64_t line, std::string_view text);
 
 // "is no number", "has a decimal comma" ...: why a value is none.
 std::string_view why_no_number(CsvKind kind);

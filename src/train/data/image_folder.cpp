@@ -142,6 +142,9 @@ Data open_part(const std::string& folder, const ImageOptions& options,
     fail_data(folder, "there are {} folders in it; at most {} classes", found.size(), kMaxClasses);
   }
   for (const std::string& name : found) {
+    if (valid_utf8_bytes(name) != name.size()) {
+      fail_data(folder, "the name of the folder {} is not in UTF-8", in_quotes(name));
+    }
     if (std::ranges::find(classes, name) == classes.end()) {
       fail_data(folder, "there is no class {} in the folder train", in_quotes(name));
     }
