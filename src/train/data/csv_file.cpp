@@ -61,7 +61,7 @@ char CsvFile::find_delimiter() const {
 
 void CsvFile::parse(const std::function<bool(const CsvParser&)>& visit) const {
   CsvParser parser(path(), delimiter_);
-  std::vector<std::byte> piece(kPiece);
+  std::vector<std::byte> piece(std::min<std::uint64_t>(kPiece, file_.size()));
   for (std::uint64_t offset = begin_; offset < file_.size();) {
     const auto bytes =
         std::span(piece).first(std::min<std::uint64_t>(piece.size(), file_.size() - offset));

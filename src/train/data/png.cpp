@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "train/data/fail.h"
@@ -53,15 +54,16 @@ class PngReader {
     sink.begin(shape_);
     row_.resize(shape_.width * shape_.channels);
     if (interlaced_) {
-      buffer_.resize(row_bytes_ * shape_.height);
+      // Not touched before rows arrive: a small file that declares much does not cost much.
+      buffer_ = std::make_unique_for_overwrite<png_byte[]>(row_bytes_ * shape_.height);
       for (std::size_t y = 0; y < shape_.height; ++y) rows_.push_back(&buffer_[y * row_bytes_]);
       run([](PngReader& r) { png_read_image(r.png_, r.rows_.data()); });
       for (std::size_t y = 0; y < shape_.height; ++y) sink.row(blend(rows_[y]));
     } else {
-      buffer_.resize(row_bytes_);
+      buffer_ = std::make_unique_for_overwrite<png_byte[]>(row_bytes_);
       for (std::size_t y = 0; y < shape_.height; ++y) {
-        run([](PngReader& r) { png_read_row(r.png_, r.buffer_.data(), nullptr); });
-        sink.row(blend(buffer_.data()));
+        run([](PngReader& r) { png_read_row(r.png_, r.buffer_.get(), nullptr); });
+        sink.row(blend(buffer_.get()));
       }
     }
     run([](PngReader& r) { png_read_end(r.png_, nullptr); });
@@ -118,7 +120,7 @@ class PngReader {
   SampleShape shape_;
   bool interlaced_ = false;
   std::size_t stored_channels_ = 0, row_bytes_ = 0;
-  std::vector<png_byte> buffer_;
+  std::unique_ptr<png_byte[]> buffer_;
   std::vector<png_bytep> rows_;
   std::vector<std::uint16_t> row_;
 };
