@@ -69,6 +69,19 @@ inline std::string gzip(const std::string& bytes, std::size_t times = 1) {
   return deflated(bytes, times, 16);
 }
 
+// With a sanitizer, memory that was freed stays in use.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kMeasuresMemory = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kMeasuresMemory = false;
+#else
+inline constexpr bool kMeasuresMemory = true;
+#endif
+#else
+inline constexpr bool kMeasuresMemory = true;
+#endif
+
 // The most memory that the process has had in use so far.
 inline long peak_kilobytes() {
   rusage usage = {};

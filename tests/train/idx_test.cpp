@@ -174,7 +174,9 @@ TEST(Idx, AGzipBombNeedsNoMemory) {
             good, DataOptions{.memory_limit = 1 << 20});
       },
       Error::Kind::data, {"/i.gz:"});
-  EXPECT_LT(peak_kilobytes() - before, 8 << 10);
+  if (kMeasuresMemory) {
+    EXPECT_LT(peak_kilobytes() - before, 8 << 10);
+  }
 }
 
 }  // namespace

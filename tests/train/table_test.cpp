@@ -197,7 +197,7 @@ TEST(Table, AChangedFileIsNoticed) {
 TEST(Table, LargeFilesAreNotKeptInMemory) {
   Folder folder;
   const std::string path = folder.path("t.csv");
-  constexpr int kRows = 400'000;
+  constexpr int kRows = kMeasuresMemory ? 400'000 : 40'000;
   {
     std::ofstream file(path);
     file << "number,text,filler,y\n";
@@ -216,8 +216,10 @@ TEST(Table, LargeFilesAreNotKeptInMemory) {
     ASSERT_EQ(s.values[1 + n % 7], 1);
     ASSERT_EQ(s.targets[0], static_cast<float>(n % 3));
   }
-  EXPECT_EQ(data.class_counts()[0], 133'334u);
-  EXPECT_LT(peak_kilobytes() - before, 20 << 10);
+  EXPECT_EQ(data.class_counts()[0], (kRows + 2) / 3u);
+  if (kMeasuresMemory) {
+    EXPECT_LT(peak_kilobytes() - before, 20 << 10);
+  }
 }
 
 TEST(OpenData, Table) {

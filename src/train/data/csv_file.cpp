@@ -27,6 +27,7 @@ CsvFile::CsvFile(const std::string& path, const TableOptions& options,
   if (delimiter_ == '"' || delimiter_ == '\n' || delimiter_ == '\r') {
     fail(Error::Kind::usage, "delimiter", "it must not be a quote or the end of a line");
   }
+  row_ = CsvParser(path, delimiter_);
   read_names(options.header, known_name);
 }
 
@@ -153,7 +154,7 @@ std::string_view CsvFile::text_of(std::size_t index) {
 
 const CsvParser& CsvFile::row(std::size_t index) {
   std::string_view rest = text_of(index);
-  row_ = CsvParser(path(), delimiter_);
+  row_.reset();
   const bool complete = row_.feed(rest) || row_.finish();
   if (!complete || row_.size() != names_.size()) {
     fail_data(path(), "row {} has {} fields; it had {} when the file was opened", index + 1,

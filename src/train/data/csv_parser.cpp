@@ -42,6 +42,13 @@ bool CsvParser::feed(std::string_view& text) {
   return false;
 }
 
+void CsvParser::reset() {
+  state_ = State::row_begin;
+  after_cr_ = is_quoted_ = false;
+  offset_ = row_offset_ = quote_line_ = 0;
+  line_ = row_line_ = 1;
+}
+
 bool CsvParser::finish() {
   if (state_ == State::quoted) {
     fail_data(where_, "line {}: the quote that begins there is not closed", quote_line_);

@@ -22,6 +22,8 @@ class CsvParser {
 
   // Takes text from the front, to the end of a row at most. True: a row is complete.
   bool feed(std::string_view& text);
+  // Begins with another text.
+  void reset();
   // The text is at its end. True: it ended with a row.
   bool finish();
 
