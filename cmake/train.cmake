@@ -74,6 +74,17 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/network/sequence.cpp
   src/train/network/state.cpp
   src/train/network/summary.cpp
+  src/train/report/chart.cpp
+  src/train/report/classes.cpp
+  src/train/report/html.cpp
+  src/train/report/network.cpp
+  src/train/report/overview.cpp
+  src/train/report/pictures.cpp
+  src/train/report/png.cpp
+  src/train/report/progress.cpp
+  src/train/report/regression.cpp
+  src/train/report/report.cpp
+  src/train/report/style.cpp
   src/train/training/batches.cpp
   src/train/training/checkpoint.cpp
   src/train/training/checks.cpp

@@ -11,5 +11,6 @@
 #include "train/open_data.hpp"
 #include "train/options.hpp"
 #include "train/preprocessing.hpp"
+#include "train/report.hpp"
 
 #endif
