@@ -14,6 +14,7 @@
 
 #include "api.hpp"
 #include "description.hpp"
+#include "preprocessing.hpp"
 
 namespace bnns::train {
 
@@ -134,11 +135,15 @@ class OPENBNNS_TRAIN_API Network {
   void save(const std::string& file);
   static Network load(const std::string& file);
 
+  // What is done to samples in front of the first layer; fit() learns it.
+  const Preprocessing& preprocessing() const;
+  void set_preprocessing(Preprocessing preprocessing);
+
   ModelInfo& info();
   const ModelInfo& info() const;
 
-  // Scores for samples one after the other, each output_count() numbers: probabilities of the
-  // classes, or the predicted values.
+  // For samples one after the other, as Data gives them, output_count() numbers each: probabilities
+  // of the classes, or the predicted values in the units of the data.
   std::vector<float> predict(std::span<const float> samples) const;
 
   impl::NetworkState& state() noexcept { return *state_; }

@@ -82,6 +82,17 @@ void read_info(const TensorFile& content, const std::string& where, Network& net
     fail(where,
          fmt::format("it names {} outputs; its network has {}", names, network.output_count()));
   }
+  try {
+    network.set_preprocessing(Preprocessing::from_json(text_of(content, "preprocessing", where),
+                                                       where + ": preprocessing"));
+  } catch (const Error& error) {
+    throw Error(Error::Kind::model, error.what());
+  }
+  const SampleShape& shape = network.preprocessing().description().shape;
+  const bool learnt = !(network.preprocessing() == Preprocessing());
+  if (learnt && !(shape == network.input_shape())) {
+    fail(where, "its preprocessing is for samples of another shape than its network takes");
+  }
   const std::string& seed = text_of(content, "seed", where);
   const auto digits = std::ranges::all_of(seed, [](char c) { return c >= '0' && c <= '9'; });
   if (seed.empty() || !digits || seed.size() > 19) fail(where, "seed is not a number");
@@ -117,6 +128,7 @@ TensorFile model_content(Network& network) {
       {"task", info.task == Task::classification ? "classification" : "regression"},
       {"class_names", nlohmann::json(info.class_names).dump()},
       {"target_names", nlohmann::json(info.target_names).dump()},
+      {"preprocessing", network.preprocessing().to_json()},
       {"seed", std::to_string(info.seed)},
   };
   for (const auto& [key, value] : info.notes) content.metadata[std::string(kNote) + key] = value;

@@ -157,6 +157,7 @@ Network Network::with_outputs(std::size_t outputs, OutputKind output) const {
     const auto found = std::ranges::find_if(old, same);
     if (found != old.end()) std::ranges::copy(found->values, view.values.begin());
   }
+  network.set_preprocessing(preprocessing());
   return network;
 }
 
@@ -202,7 +203,15 @@ void Network::freeze(const std::string& path, bool frozen) {
   to.weights().copy_from(from.weights().values());
   to.state().copy_from(from.state().values());
   changed.info = state_->info;
+  changed.preprocessing = state_->preprocessing;
   state_ = std::make_unique<impl::NetworkState>(changed);
+}
+
+const Preprocessing& Network::preprocessing() const {
+  return state_->preprocessing;
+}
+void Network::set_preprocessing(Preprocessing preprocessing) {
+  state_->preprocessing = std::move(preprocessing);
 }
 
 ModelInfo& Network::info() {
@@ -220,7 +229,13 @@ std::vector<float> Network::predict(std::span<const float> samples) const {
                     std::to_string(count));
   }
   Network copy(*this);  // filters read parameters where they are, and predict() is const
-  return impl::predict_all(copy, samples);
+  std::vector<float> prepared(samples.begin(), samples.end());
+  for (std::size_t at = 0; at < prepared.size(); at += count) {
+    preprocessing().apply(std::span(prepared).subspan(at, count));
+  }
+  std::vector<float> results = impl::predict_all(copy, prepared);
+  impl::finish_predictions(*this, results);
+  return results;
 }
 
 }  // namespace bnns::train

@@ -21,6 +21,13 @@ Sequence sequence_of(NetworkState& state, std::size_t batch_size, std::size_t th
                    .filter_parameters = {.thread_count = threads}});
 }
 
+void apply_softmax(std::span<float> row) {
+  const float largest = *std::ranges::max_element(row);
+  double sum = 0;
+  for (float& value : row) sum += value = std::exp(value - largest);
+  for (float& value : row) value = static_cast<float>(value / sum);
+}
+
 }  // namespace
 
 Runner::Runner(Network& network, std::size_t batch_size, std::size_t threads)
@@ -41,13 +48,15 @@ void Runner::backward(const Pass& pass, Tensor& input_delta) {
   sequence_.backward(pass, input_, output_, output_delta_, Descriptor(input_delta));
 }
 
-void apply_softmax(std::span<float> scores, std::size_t classes) {
-  for (std::size_t at = 0; at + classes <= scores.size(); at += classes) {
-    const std::span<float> row = scores.subspan(at, classes);
-    const float largest = *std::ranges::max_element(row);
-    double sum = 0;
-    for (float& value : row) sum += value = std::exp(value - largest);
-    for (float& value : row) value = static_cast<float>(value / sum);
+void finish_predictions(const Network& network, std::span<float> scores) {
+  const std::size_t outputs = network.output_count();
+  for (std::size_t at = 0; at < scores.size(); at += outputs) {
+    const std::span<float> row = scores.subspan(at, outputs);
+    if (network.description().output == OutputKind::softmax) {
+      apply_softmax(row);
+    } else {
+      network.preprocessing().restore_targets(row);
+    }
   }
 }
 
@@ -63,7 +72,6 @@ std::vector<float> predict_all(Network& network, std::span<const float> samples)
     runner.forward({.samples = n});
     std::copy_n(runner.output().data(), n * outputs, results.data() + at * outputs);
   }
-  if (network.description().output == OutputKind::softmax) apply_softmax(results, outputs);
   return results;
 }
 

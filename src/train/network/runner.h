@@ -40,10 +40,10 @@ class Runner {
   Sequence sequence_;
 };
 
-// Softmax of each row of scores, in place.
-void apply_softmax(std::span<float> scores, std::size_t classes);
+// Scores become probabilities, or values in the units of the data.
+void finish_predictions(const Network& network, std::span<float> scores);
 
-// Probabilities or values for all samples, in blocks of fixed size.
+// The scores of all samples, in blocks of fixed size.
 std::vector<float> predict_all(Network& network, std::span<const float> samples);
 
 }  // namespace bnns::train::impl

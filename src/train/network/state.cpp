@@ -43,7 +43,10 @@ NetworkState::NetworkState(NetworkDescription network_description)
 }
 
 NetworkState::NetworkState(const NetworkState& other)
-    : description(other.description), layers(other.layers), info(other.info) {
+    : description(other.description),
+      layers(other.layers),
+      info(other.info),
+      preprocessing(other.preprocessing) {
   if (other.made) made = std::make_unique<ParameterSet>(*other.made);
 }
 

@@ -24,6 +24,7 @@ struct NetworkState {
   std::vector<ResolvedLayer> layers;  // none yet: the description has no layers
   std::unique_ptr<ParameterSet> made;
   ModelInfo info;
+  Preprocessing preprocessing;
 };
 
 }  // namespace bnns::train::impl

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "openbnns/train/error.hpp"
+#include "train/data/augmentation.h"
 #include "train/layers/kind.h"
 
 namespace bnns::train::impl {
@@ -64,17 +65,32 @@ void require_match(const Network& network, const Data& data) {
   }
 }
 
-Batches::Prepare preparation(const Network&) {
-  return [](std::size_t, std::size_t, std::span<float>, std::span<float>) {};
+Batches::Prepare preparation(const Network& network) {
+  return [&network](std::size_t, std::size_t, std::span<float> values, std::span<float> targets) {
+    network.preprocessing().apply(values);
+    network.preprocessing().apply_to_targets(targets);
+  };
 }
 
-Batches::Prepare training_preparation(const Network& network, const TrainingOptions&,
-                                      std::uint64_t) {
-  return preparation(network);
+Batches::Prepare training_preparation(const Network& network, const TrainingOptions& options,
+                                      std::uint64_t epoch) {
+  if (options.augmentation.max_shift == 0 && !options.augmentation.flip) {
+    return preparation(network);
+  }
+  constexpr std::uint64_t kAugmentation = 0x4155;  // a key of its own
+  return [&network, &options, epoch](std::size_t step, std::size_t place, std::span<float> values,
+                                     std::span<float> targets) {
+    augment(values, network.input_shape(), options.augmentation,
+            CounterRandom({options.seed, epoch, step, kAugmentation, place}));
+    network.preprocessing().apply(values);
+    network.preprocessing().apply_to_targets(targets);
+  };
 }
 
-float in_units(const Network&, float value, std::size_t) {
-  return value;
+std::vector<float> in_units(const Network& network, std::span<const float> row) {
+  std::vector<float> values(row.begin(), row.end());
+  network.preprocessing().restore_targets(values);
+  return values;
 }
 
 }  // namespace bnns::train::impl

@@ -18,8 +18,8 @@ Batches::Prepare preparation(const Network& network);
 Batches::Prepare training_preparation(const Network& network, const TrainingOptions& options,
                                       std::uint64_t epoch);
 
-// The k-th predicted number in the units of the data.
-float in_units(const Network& network, float value, std::size_t k);
+// Predicted numbers or targets of a sample, in the units of the data.
+std::vector<float> in_units(const Network& network, std::span<const float> row);
 
 }  // namespace bnns::train::impl
 

@@ -99,10 +99,10 @@ Metrics evaluate(Network& network, const Data& data, const TrainingOptions& opti
                                     [static_cast<std::size_t>(best)] += 1;
                    continue;
                  }
-                 for (std::size_t k = 0; k < outputs; ++k) {
-                   residuals.add(impl::in_units(network, row[k], k),
-                                 impl::in_units(network, targets[n * outputs + k], k));
-                 }
+                 const std::vector<float> guess = impl::in_units(network, row);
+                 const std::vector<float> truth =
+                     impl::in_units(network, targets.subspan(n * outputs, outputs));
+                 for (std::size_t k = 0; k < outputs; ++k) residuals.add(guess[k], truth[k]);
                }
              });
   metrics.loss = tree_sum(losses) / (static_cast<double>(data.size()) * loss.entries_per_sample());
@@ -125,13 +125,7 @@ std::vector<float> predict(Network& network, const Data& data, std::size_t threa
                const std::span<const float> block = scores.values().first(samples * outputs);
                results.insert(results.end(), block.begin(), block.end());
              });
-  if (network.description().output == OutputKind::softmax) {
-    impl::apply_softmax(results, outputs);
-  } else {
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      results[i] = impl::in_units(network, results[i], i % outputs);
-    }
-  }
+  impl::finish_predictions(network, results);
   return results;
 }
 

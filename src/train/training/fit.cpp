@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "openbnns/train/error.hpp"
+#include "openbnns/train/preprocessing.hpp"
 #include "train/training/checks.h"
 #include "train/training/optimizer.h"
 #include "train/training/run_state.h"
@@ -166,6 +167,10 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   used.batch_size = std::min(options.batch_size, training.size());
   used.shards = std::min(used.shards, used.batch_size);
   if (options.initialize) network.initialize(options.seed);
+  // A network that is trained further goes on seeing samples as it did.
+  if (options.initialize || network.preprocessing() == Preprocessing()) {
+    network.set_preprocessing(Preprocessing::learn(training));
+  }
   const DataDescription& description = training.description();
   network.info().task = description.task;
   network.info().class_names = description.class_names;
