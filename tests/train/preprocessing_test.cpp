@@ -146,6 +146,9 @@ TEST(Prediction, ATableIsFoundByItsNames) {
   EXPECT_EQ(sample(named, 1).values[1] + sample(named, 1).values[2], 0);
   EXPECT_TRUE(std::isnan(sample(named, 1).targets[0]));
   EXPECT_TRUE(std::isnan(sample(named, 2).targets[0]));
+  EXPECT_EQ(named.class_of(0), 1u);
+  expect_error([&] { named.class_counts(); }, Error::Kind::data,
+               {"target of sample 1 is nan", "2 classes"});
   EXPECT_EQ(sample(read("5,v\n"), 0).values, (Values{5, 0, 1}));
   expect_error([&] { read("2019,y\n5,no\n"); }, Error::Kind::data, {"/p.csv:", "no column \"c\""});
   const Data bad = read("2019,c\n5,u\nx,u\n");

@@ -96,6 +96,8 @@ class OPENBNNS_TRAIN_API Data {
   void read_targets(std::size_t index, std::span<float> targets) const;
   // The samples of these indices, in this order.
   Data subset(std::span<const std::size_t> indices) const;
+  // Classification: the class of a sample; an Error if its target is none.
+  std::size_t class_of(std::size_t index) const;
   // Classification: the number of samples of each class.
   std::vector<std::size_t> class_counts() const;
   // Tells data of another run: a function of the description, the size, and the bits of values and

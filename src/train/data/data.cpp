@@ -134,16 +134,25 @@ Data Data::subset(std::span<const std::size_t> indices) const {
   return Data(source_, std::move(selection));
 }
 
+std::size_t Data::class_of(std::size_t index) const {
+  const DataDescription& d = description();
+  if (d.task != Task::classification) {
+    throw Error(Error::Kind::usage, "Data::class_of", "the data is for regression");
+  }
+  float target = 0;
+  read_targets(index, {&target, 1});
+  if (!(target >= 0 && target < static_cast<float>(d.class_names.size()))) {
+    throw Error(Error::Kind::data, "Data::class_of",
+                "the target of sample " + std::to_string(index) + " is " + std::to_string(target) +
+                    "; it must be the index of one of " + std::to_string(d.class_names.size()) +
+                    " classes");
+  }
+  return static_cast<std::size_t>(target);
+}
+
 std::vector<std::size_t> Data::class_counts() const {
   std::vector<std::size_t> counts(description().class_names.size());
-  if (description().task != Task::classification) {
-    throw Error(Error::Kind::usage, "Data::class_counts", "the data is for regression");
-  }
-  for (std::size_t n = 0; n < size(); ++n) {
-    float target = 0;
-    read_targets(n, {&target, 1});
-    ++counts.at(static_cast<std::size_t>(target));
-  }
+  for (std::size_t n = 0; n < size(); ++n) ++counts[class_of(n)];
   return counts;
 }
 

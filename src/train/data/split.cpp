@@ -27,9 +27,7 @@ std::vector<Group> groups_of(const Data& data) {
   }
   std::vector<Group> groups(data.description().class_names.size());
   for (std::size_t n = 0; n < data.size(); ++n) {
-    float target = 0;
-    data.read_targets(n, {&target, 1});
-    groups.at(static_cast<std::size_t>(target)).push_back(n);
+    groups[data.class_of(n)].push_back(n);
   }
   return groups;
 }

@@ -155,14 +155,6 @@ class Distortion {
   Point shift_ = {};
 };
 
-float distance(Point p, Point a, Point b) {
-  const float dx = b.x - a.x, dy = b.y - a.y, length = dx * dx + dy * dy;
-  const float t = ((p.x - a.x) * dx + (p.y - a.y) * dy) / std::max(length, 1e-12f);
-  const Point nearest = between(a, b, std::clamp(t, 0.0f, 1.0f));
-  const float x = p.x - nearest.x, y = p.y - nearest.y;
-  return std::sqrt(x * x + y * y);
-}
-
 // The range of pixels whose middle lies within reach of two coordinates.
 std::pair<std::size_t, std::size_t> pixel_range(float a, float b, float reach) {
   const float low = std::clamp(std::min(a, b) - reach, 0.0f, float(kSide));
@@ -170,15 +162,24 @@ std::pair<std::size_t, std::size_t> pixel_range(float a, float b, float reach) {
   return {static_cast<std::size_t>(low), static_cast<std::size_t>(std::ceil(high))};
 }
 
+// Darkens the pixels whose middle is within half a pen and half a pixel of the line from a to b.
 void draw(std::span<float> pixels, Point a, Point b, float pen) {
   const float reach = pen / 2 + 0.5f;
   const auto [left, right] = pixel_range(a.x, b.x, reach);
   const auto [top, bottom] = pixel_range(a.y, b.y, reach);
-  for (std::size_t y = top; y < bottom; ++y) {
-    for (std::size_t x = left; x < right; ++x) {
-      const Point middle{static_cast<float>(x) + 0.5f, static_cast<float>(y) + 0.5f};
-      const float ink = std::clamp(reach - distance(middle, a, b), 0.0f, 1.0f);
-      pixels[y * kSide + x] = std::max(pixels[y * kSide + x], ink);
+  const float dx = b.x - a.x, dy = b.y - a.y;
+  const float inverse_length = 1 / std::max(dx * dx + dy * dy, 1e-12f);
+  for (std::size_t row = top; row < bottom; ++row) {
+    for (std::size_t column = left; column < right; ++column) {
+      const float x = static_cast<float>(column) + 0.5f - a.x;
+      const float y = static_cast<float>(row) + 0.5f - a.y;
+      // The nearest point of the line is at t of its length.
+      const float t = std::clamp((x * dx + y * dy) * inverse_length, 0.0f, 1.0f);
+      const float away_x = x - t * dx, away_y = y - t * dy;
+      const float square = away_x * away_x + away_y * away_y;
+      if (square >= reach * reach) continue;
+      float& pixel = pixels[row * kSide + column];
+      pixel = std::max(pixel, std::min(reach - std::sqrt(square), 1.0f));
     }
   }
 }
