@@ -73,7 +73,7 @@ std::string images_section(const Report& report) {
     if (!right) html += name_html(image.truth) + "<br>";
     html += fmt::format("<span class=\"{}\">{} {}</span>", right ? "right" : "wrong",
                         right ? "&#10003;" : "&#10007;", name_html(image.prediction));
-    if (!std::isnan(image.probability)) {
+    if (std::isfinite(image.probability)) {
       html += fmt::format(" <span class=\"soft\">{:.0f}%</span>", image.probability * 100);
     }
     html += "</li>\n";

@@ -72,7 +72,7 @@ main { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16p
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); }
 figure { margin: 0; min-width: 0; }
 figcaption { display: flex; flex-wrap: wrap; gap: 0 16px; margin-bottom: 4px; color: var(--soft); }
-figcaption strong { color: var(--ink); font-weight: 600; }
+figcaption strong { flex-basis: 100%; color: var(--ink); font-weight: 600; }
 figcaption b { color: var(--ink); font-weight: 600; }
 .key::before { content: ""; display: inline-block; width: 14px; height: 3px; margin-right: 6px;
   border-radius: 2px; vertical-align: middle; background: var(--blue); }
@@ -117,13 +117,14 @@ tr.best th, tr.best td { background: var(--fill); }
 .bar i + i { background: var(--orange); }
 
 .matrix table { border-collapse: separate; border-spacing: 2px; font-size: 13px; }
-.matrix th, .matrix td { padding: 0; border: 0; }
+.matrix th, .matrix td { padding: 0; border: 0; vertical-align: middle; }
 .matrix thead th { min-width: 26px; text-align: center; }
 .matrix tbody th { width: 1px; min-width: 0; padding-right: 6px; text-align: right; color: var(--soft); white-space: nowrap; }
 .matrix tbody th bdi { display: inline-block; max-width: 128px; overflow: hidden;
   text-overflow: ellipsis; vertical-align: bottom; }
 .matrix td { min-width: 26px; height: 30px; padding: 0 3px; border-radius: 3px;
   text-align: center; background: var(--fill); }
+.matrix td.none { background: none; }
 .matrix td.r { background: rgb(var(--heat) / var(--a)); }
 .matrix td.w { background: rgb(var(--heat-wrong) / var(--a)); }
 .matrix td.strong { color: var(--on-heat); }
@@ -169,8 +170,9 @@ details[open] summary { margin-bottom: 8px; }
   th, td { padding-left: 10px; }
   table { font-size: 13px; }
   .matrix table { border-spacing: 1px; font-size: 11px; }
-  .matrix thead th, .matrix td { min-width: 22px; }
-  .matrix tbody th bdi { max-width: 72px; }
+  .matrix thead th, .matrix td { min-width: 21px; padding: 0 1px; }
+  .matrix tbody th { padding-right: 4px; }
+  .matrix tbody th bdi { max-width: 52px; }
   dl.facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
   dl.facts dd { margin-bottom: 8px; }
 }
