@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Opens reports of known figures in a real browser and checks what a person would see: curves drawn,
-numbers equal to the figures, pictures loaded, no sideways scrolling on a phone, dark mode, no error in
-the console, and nothing of what hostile names try.
+"""Opens reports of known figures in a real browser and checks what a person would see: curves
+drawn, numbers equal to the figures, pictures loaded, no sideways scrolling on a phone, dark mode, no
+error in the console, and nothing of what hostile names try.
 
 Usage: report_browser_test.py PROGRAM [FOLDER]   (PROGRAM is train_make_reports; FOLDER keeps the
 reports and pictures of the pages)
@@ -84,8 +84,8 @@ class Page:
         check(all(width > 0 for width in widths), f"{self.name}: an image was not loaded")
 
     def check_curves(self, chart, columns):
-        """A path for each column of figures, with a point for each, inside the view box, higher where
-        the figure is higher."""
+        """A path for each column of figures, with a point for each, inside the view box, higher
+        where the figure is higher."""
         box = self.run("const b = document.getElementById(arguments[0]).viewBox.baseVal;"
                        "return [b.width, b.height]", chart)
         paths = self.run("return [...document.querySelectorAll('#' + arguments[0] + ' path.curve')]"

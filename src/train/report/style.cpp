@@ -50,6 +50,7 @@ p { margin: 0 0 12px; }
 .note.diverged { border-color: var(--red); }
 progress { display: block; width: 100%; height: 6px; margin-top: 16px; appearance: none;
   border: 0; border-radius: 3px; overflow: hidden; background: var(--line); }
+progress + p { margin: 6px 0 0; }
 progress::-webkit-progress-bar { background: var(--line); }
 progress::-webkit-progress-value { background: var(--blue); }
 progress::-moz-progress-bar { background: var(--blue); }
@@ -71,6 +72,7 @@ main { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16p
 .charts { display: grid; gap: 24px;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); }
 figure { margin: 0; min-width: 0; }
+.facts + figure { margin-top: 20px; }
 figcaption { display: flex; flex-wrap: wrap; gap: 0 16px; margin-bottom: 4px; color: var(--soft); }
 figcaption strong { flex-basis: 100%; color: var(--ink); font-weight: 600; }
 figcaption b { color: var(--ink); font-weight: 600; }
@@ -119,7 +121,8 @@ tr.best th, tr.best td { background: var(--fill); }
 .matrix table { border-collapse: separate; border-spacing: 2px; font-size: 13px; }
 .matrix th, .matrix td { padding: 0; border: 0; vertical-align: middle; }
 .matrix thead th { min-width: 26px; text-align: center; }
-.matrix tbody th { width: 1px; min-width: 0; padding-right: 6px; text-align: right; color: var(--soft); white-space: nowrap; }
+.matrix tbody th { width: 1px; min-width: 0; padding-right: 6px; text-align: right; color:
+  var(--soft); white-space: nowrap; }
 .matrix tbody th bdi { display: inline-block; max-width: 128px; overflow: hidden;
   text-overflow: ellipsis; vertical-align: bottom; }
 .matrix td { min-width: 26px; height: 30px; padding: 0 3px; border-radius: 3px;
@@ -137,7 +140,8 @@ tr.best th, tr.best td { background: var(--fill); }
 .pictures li { min-width: 0; font-size: 13px; line-height: 1.35; overflow-wrap: anywhere; }
 .pictures img, .filters img { display: block; image-rendering: pixelated; background: var(--fill);
   border-radius: 4px; }
-.pictures img { width: 100%; height: auto; aspect-ratio: 1; object-fit: contain; margin-bottom: 4px; }
+.pictures img { width: 100%; height: auto; aspect-ratio: 1; object-fit: contain; margin-bottom:
+  4px; }
 .right { color: var(--green); }
 .wrong { color: var(--red); }
 .filters { display: flex; flex-wrap: wrap; gap: 8px; }
@@ -153,7 +157,7 @@ summary { cursor: pointer; color: var(--soft); }
 details[open] summary { margin-bottom: 8px; }
 
 @media (min-width: 861px) {
-  .pair svg text { font-size: 9.5px; }
+  .pair svg text, #regression svg text { font-size: 9.5px; }
 }
 @media (max-width: 860px) {
   main { grid-template-columns: minmax(0, 1fr); }
@@ -167,7 +171,8 @@ details[open] summary { margin-bottom: 8px; }
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 14px 12px;
     padding: 16px 12px; }
   .figures dd { font-size: 20px; }
-  th, td { padding-left: 10px; }
+  th, td { padding-left: 8px; }
+  tbody th { min-width: 72px; }
   table { font-size: 13px; }
   .matrix table { border-spacing: 1px; font-size: 11px; }
   .matrix thead th, .matrix td { min-width: 21px; padding: 0 1px; }
