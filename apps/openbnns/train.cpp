@@ -1,0 +1,230 @@
+// openbnns train: opens data, makes a network, trains, saves and says where everything is.
+#include <fmt/format.h>
+#include <openbnns/openbnns.h>
+#include <openbnns/train.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "commands.h"
+#include "epoch_log.h"
+#include "interrupt.h"
+#include "metrics.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "run_files.h"
+
+namespace program {
+namespace {
+
+using namespace bnns::train;
+
+struct TrainArguments {
+  DataArguments data;
+  TrainingOptions training;
+  std::string network, from;
+  std::vector<std::string> frozen;
+  RunFiles files;
+  bool json = false, quiet = false;
+  std::string command_line;
+};
+
+class Run final : public Observer {
+ public:
+  explicit Run(const TrainArguments& arguments) : arguments_(arguments) {
+    DataOptions options = arguments.data.resolved();
+    options.seed = arguments.training.seed;
+    files_ = arguments.files;
+    files_.resolve();
+    training_ = arguments.training;
+    training_.checkpoint = files_.checkpoint;
+    if (training_.resume && files_.checkpoint.empty()) {
+      throw Error(Error::Kind::usage, "--resume needs a checkpoint; --checkpoint is none");
+    }
+    data_ = open_data(arguments.data.text, options);
+    task_ = data_.training.description().task;
+    network_.emplace(make_network());
+    for (const std::string& path : arguments.frozen) network_->freeze(path);
+    // Parameters once in the model; with moments and the best ones in the checkpoint.
+    files_.require_writable(network_->parameter_count() * sizeof(float) * 5 + (1 << 20));
+    describe_model(options);
+    log_.emplace(files_.log, training_.resume);
+    progress_.emplace(arguments.quiet  ? Progress::Stream::none
+                      : arguments.json ? Progress::Stream::terminal_only
+                                       : Progress::Stream::standard_output,
+                      task_);
+  }
+
+  int run() {
+    print_start();
+    watch_interrupts();
+    const TrainingResult result = fit(*network_, data_.training, data_.validation, training_, this);
+    progress_->clear();
+    network_->save(files_.model);
+    if (!data_.test.empty()) test_ = evaluate(*network_, data_.test, training_);
+    print_end(result);
+    return result.stopped ? kSignal + interrupt_signal() : kDone;
+  }
+
+  void on_step(const StepRecord& record) override { progress_->step(record); }
+  void on_epoch(const EpochRecord& record, const std::vector<LayerTime>&) override {
+    progress_->epoch(record, training_.epochs);
+    log_->add(record, task_);
+    if (arguments_.json && !arguments_.quiet) print(json_line(epoch_json(record, task_)));
+  }
+  bool stop_requested() override { return interrupt_signal() != 0; }
+
+ private:
+  Network make_network() {
+    const DataDescription& description = data_.training.description();
+    const OutputKind output = output_kind(description.task);
+    if (arguments_.from.empty()) {
+      network_name_ =
+          arguments_.network.empty() ? default_network(description) : arguments_.network;
+      return open_network(network_name_, description.shape, description.output_count(), output);
+    }
+    network_name_ = "from " + arguments_.from;
+    training_.initialize = false;
+    Network network = Network::load(arguments_.from);
+    const bool same = network.info().task == description.task &&
+                      network.info().class_names == description.class_names &&
+                      network.output_count() == description.output_count();
+    return same ? network : network.with_outputs(description.output_count(), output);
+  }
+
+  // What a model says of itself beyond its parameters. No times: the same run gives the same file.
+  void describe_model(const DataOptions& options) {
+    ModelInfo& info = network_->info();
+    info.seed = training_.seed;
+    info.notes = {{"version", OpenBNNSGetVersion()},
+                  {"target", OpenBNNSGetTarget()},
+                  {"command line", arguments_.command_line},
+                  {"data", arguments_.data.text},
+                  {"validation fraction", fmt::format("{}", options.validation_fraction)},
+                  {"test fraction", fmt::format("{}", options.test_fraction)}};
+  }
+
+  void print_start() const {
+    if (arguments_.json || arguments_.quiet) return;
+    const DataDescription& description = data_.training.description();
+    print(fmt::format(
+        "data      {}: {} samples for training, {} for validation, {} for the test; {}\n",
+        arguments_.data.text, data_.training.size(), data_.validation.size(), data_.test.size(),
+        task_ == Task::classification
+            ? fmt::format("{} classes", description.class_names.size())
+            : fmt::format("predicts {}", fmt::join(description.target_names, ", "))));
+    print(fmt::format("network   {}: samples of {}, {} layers, {} parameters\n", network_name_,
+                      shape_text(description.shape), network_->layers().size(),
+                      network_->parameter_count()));
+    print(fmt::format("training  {} epochs, batches of {}, seed {}, {}\n", training_.epochs,
+                      training_.batch_size, training_.seed, OpenBNNSGetTarget()));
+  }
+
+  void print_end(const TrainingResult& result) const {
+    const char* state = result.stopped         ? "interrupted"
+                        : result.stopped_early ? "stopped early"
+                                               : "finished";
+    if (arguments_.json) {
+      nlohmann::ordered_json json = {{"state", state},
+                                     {"epochs", result.epochs.size()},
+                                     {"best_epoch", result.best_epoch},
+                                     {"seed", training_.seed},
+                                     {"network", network_name_},
+                                     {"parameters", network_->parameter_count()}};
+      if (!result.epochs.empty()) {
+        json["training_loss"] = result.epochs.back().training_loss;
+      }
+      if (!data_.test.empty()) add_metrics(json, "test_", test_, task_);
+      json["model"] = files_.model;
+      if (!files_.log.empty()) json["log"] = files_.log;
+      if (!files_.checkpoint.empty()) json["checkpoint"] = files_.checkpoint;
+      print(json_line(json));
+      return;
+    }
+    if (arguments_.quiet) return;
+    std::string text = fmt::format("\n{}", state);
+    if (result.stopped) {
+      text += files_.checkpoint.empty() ? "; the model so far is saved"
+                                        : "; the same command with --resume goes on";
+    } else if (result.best_epoch > 0) {
+      text += fmt::format("; the model is that of epoch {}", result.best_epoch);
+    }
+    text += '\n';
+    if (!data_.test.empty()) {
+      text += "test      " + metrics_text(test_, task_) + "\n\n";
+      if (task_ == Task::classification) {
+        text += class_tables(test_, data_.training.description().class_names) + '\n';
+      }
+    }
+    text += "model     " + files_.model + '\n';
+    if (!files_.log.empty() && !result.epochs.empty()) text += "log       " + files_.log + '\n';
+    if (!files_.checkpoint.empty()) text += "checkpoint " + files_.checkpoint + '\n';
+    print(text);
+  }
+
+  const TrainArguments& arguments_;
+  RunFiles files_;
+  TrainingOptions training_;
+  DataSplit data_;
+  Task task_ = Task::classification;
+  std::string network_name_;
+  std::optional<Network> network_;
+  std::optional<EpochLog> log_;
+  std::optional<Progress> progress_;
+  Metrics test_;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  openbnns train --data synthetic-digits
+  openbnns train --data photos --image-size 64x64 --augment-flip --epochs 20
+  openbnns train --data houses.csv --target price --patience 5
+  openbnns train --data photos --from model.safetensors --freeze 0 --freeze 1
+  openbnns train --data synthetic-digits --resume        # goes on after Ctrl-C
+)";
+
+}  // namespace
+
+void add_train(CLI::App& program, Command& chosen, const std::string& command_line) {
+  const auto arguments = std::make_shared<TrainArguments>();
+  arguments->command_line = command_line;
+  CLI::App& app = *program.add_subcommand("train", "Trains a network and saves it");
+  app.footer(kExamples);
+  add_data_options(app, arguments->data);
+  const std::string group = "Network";
+  auto* network = app.add_option("--network", arguments->network,
+                                 "mlp, lenet, resnet-mini, digits or a JSON file; default: by data")
+                      ->type_name("NAME|FILE")
+                      ->group(group);
+  app.add_option("--from", arguments->from, "start with the weights of this model")
+      ->type_name("MODEL")
+      ->excludes(network)
+      ->group(group);
+  app.add_option("--freeze", arguments->frozen, "layer that is not trained; may be given again")
+      ->type_name("LAYER")
+      ->group(group);
+  add_training_options(app, arguments->training);
+  const std::string files = "Files";
+  app.add_option("--output", arguments->files.model, "the model")
+      ->type_name("FILE")
+      ->capture_default_str()
+      ->group(files);
+  app.add_option("--report", arguments->files.report, "default: OUTPUT with .html; none: no report")
+      ->type_name("FILE")
+      ->group(files);
+  app.add_option("--log", arguments->files.log, "default: OUTPUT with .jsonl; none: no log")
+      ->type_name("FILE")
+      ->group(files);
+  app.add_option("--checkpoint", arguments->files.checkpoint,
+                 "default: OUTPUT with .checkpoint; none: no checkpoint")
+      ->type_name("FILE")
+      ->group(files);
+  app.add_flag("--resume", arguments->training.resume, "go on from the checkpoint")->group(files);
+  app.add_flag("--json", arguments->json, "lines of JSON; the last one has the result");
+  app.add_flag("--quiet", arguments->quiet, "no progress; with --json the result alone");
+  app.callback([&chosen, arguments] { chosen = [arguments] { return Run(*arguments).run(); }; });
+}
+
+}  // namespace program
