@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens reports of known figures in a real browser and checks what a person would see: curves
-drawn, numbers equal to the figures, pictures loaded, no sideways scrolling on a phone, dark mode, no
-error in the console, and nothing of what hostile names try.
+drawn, numbers equal to the figures, pictures loaded, no sideways scrolling on a phone, dark mode,
+no error in the console, and nothing of what hostile names try.
 
 Usage: report_browser_test.py PROGRAM [FOLDER]   (PROGRAM is train_make_reports; FOLDER keeps the
 reports and pictures of the pages)

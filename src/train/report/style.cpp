@@ -171,7 +171,7 @@ details[open] summary { margin-bottom: 8px; }
   .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 14px 12px;
     padding: 16px 12px; }
   .figures dd { font-size: 20px; }
-  th, td { padding-left: 8px; }
+  th, td { padding-left: 6px; }
   tbody th { min-width: 72px; }
   table { font-size: 13px; }
   .matrix table { border-spacing: 1px; font-size: 11px; }
