@@ -8,6 +8,7 @@
 #include "openbnns/train/error.hpp"
 #include "train/files/json.h"
 #include "train/files/safetensors.h"
+#include "train/files/text.h"
 #include "train/network/state.h"
 
 namespace bnns::train {
@@ -42,6 +43,13 @@ std::vector<float> swapped(std::span<const float> values, std::size_t a, std::si
     }
   }
   return result;
+}
+
+// A name may be any bytes; a file holds UTF-8.
+std::string json_of(const std::vector<std::string>& names) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const std::string& name : names) list.push_back(make_utf8(name));
+  return list.dump();
 }
 
 const std::string& text_of(const TensorFile& content, const std::string& key,
@@ -126,12 +134,14 @@ TensorFile model_content(Network& network) {
       {"format", kFormat},
       {"network", network.to_json()},
       {"task", info.task == Task::classification ? "classification" : "regression"},
-      {"class_names", nlohmann::json(info.class_names).dump()},
-      {"target_names", nlohmann::json(info.target_names).dump()},
+      {"class_names", json_of(info.class_names)},
+      {"target_names", json_of(info.target_names)},
       {"preprocessing", network.preprocessing().to_json()},
       {"seed", std::to_string(info.seed)},
   };
-  for (const auto& [key, value] : info.notes) content.metadata[std::string(kNote) + key] = value;
+  for (const auto& [key, value] : info.notes) {
+    content.metadata[std::string(kNote) + key] = make_utf8(value);
+  }
   const ParameterSet& set = network.state().parameters();
   for (const auto& entry : set.entries()) {
     const auto& d = entry.rule.dimensions;
