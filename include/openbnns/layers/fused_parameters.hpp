@@ -142,16 +142,18 @@ class FusedStage {
            const Descriptor& output) {
     require_inputs(inputs, 2);
     roles_ = {p.input_a_descriptor_type, p.input_b_descriptor_type};
-    binary_ = {inputs[0], detail::native(roles_[0]), inputs[1], detail::native(roles_[1]), output,
-               BNNSSample};
+    // at(): at -O3 gcc 12 does not see that require_inputs() throws, and warns of the others.
+    binary_ = {inputs.at(0), detail::native(roles_[0]),
+               inputs.at(1), detail::native(roles_[1]),
+               output,       BNNSSample};
     set_arithmetic(static_cast<std::uint32_t>(*p.function), &binary_);
   }
   void set(const FusedTernaryArithmeticParameters& p, const Inputs& inputs,
            const Descriptor& output) {
     require_inputs(inputs, 3);
     roles_ = {p.input_a_descriptor_type, p.input_b_descriptor_type, p.input_c_descriptor_type};
-    ternary_ = {inputs[0], detail::native(roles_[0]), inputs[1], detail::native(roles_[1]),
-                inputs[2], detail::native(roles_[2]), output,    BNNSSample};
+    ternary_ = {inputs.at(0), detail::native(roles_[0]), inputs.at(1), detail::native(roles_[1]),
+                inputs.at(2), detail::native(roles_[2]), output,       BNNSSample};
     set_arithmetic(static_cast<std::uint32_t>(*p.function), &ternary_);
   }
   void set(const FusedNormalizationParameters& p, const Inputs& inputs, const Descriptor& output) {
