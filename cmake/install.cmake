@@ -22,6 +22,13 @@ if(OPENBNNS_MPS)
   # The core library lies beside it, wherever the tree is moved to.
   set_target_properties(openbnns_mps PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
+if(OPENBNNS_TRAIN)
+  install(TARGETS openbnns_train EXPORT OpenBNNSTargets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  set_target_properties(openbnns_train PROPERTIES INSTALL_RPATH "$ORIGIN")
+endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/openbnns DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/compat
@@ -65,6 +72,9 @@ endforeach()
 set(openbnns_pc_names openbnns)
 if(OPENBNNS_MPS)
   list(APPEND openbnns_pc_names openbnns-mps)
+endif()
+if(OPENBNNS_TRAIN)
+  list(APPEND openbnns_pc_names openbnns-train)
 endif()
 foreach(name ${openbnns_pc_names})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in

@@ -13,7 +13,9 @@ SOURCES = (".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake", ".in", ".txt", ".
            ".cl")
 DOCUMENTS = (".md",)
 PLAIN = ("run-tests", "quickstart", "LICENSE", ".clang-format", ".gitignore", ".ci/run",
-         "cmake/exports.map", "cmake/mps_exports.map", "cmake/train_exports.map")
+         "cmake/exports.map", "cmake/mps_exports.map", "cmake/train_exports.map",
+         "apps/openbnns/pages/openbnns.1", "apps/openbnns/pages/openbnns.bash",
+         "apps/openbnns/pages/openbnns.zsh", "apps/openbnns/pages/openbnns.fish")
 DATA = ("tests/fuzz/corpus/", "tests/mps/data/")
 MAX_COLUMNS = 100
 MAX_LINES = 450

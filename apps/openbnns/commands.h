@@ -4,6 +4,7 @@
 #define APPS_OPENBNNS_COMMANDS_H
 
 #include <CLI/CLI.hpp>
+#include <openbnns/train/error.hpp>
 
 #include <functional>
 #include <string>
@@ -23,6 +24,8 @@ enum ExitStatus : int {
   kWrongGradient = 8,
   kSignal = 128,  // and the number of the signal: 130 for Ctrl-C
 };
+
+int status_of(bnns::train::Error::Kind kind);
 
 using Command = std::function<int()>;
 

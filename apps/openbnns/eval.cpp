@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 #include <openbnns/train.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "choice.h"
 #include "commands.h"
@@ -55,6 +59,27 @@ void require_same_outputs(const Network& network, const DataDescription& data,
   }
 }
 
+// A table other than that of the training data: columns, categories and classes are the model's.
+Data open_other_table(const EvalArguments& arguments, const Network& network) {
+  const Data data =
+      read_table(arguments.data.text, network.preprocessing(), arguments.data.resolved().table);
+  std::vector<float> targets(data.description().target_count());
+  for (std::size_t row = 0; row < data.size(); ++row) {
+    data.read_targets(row, targets);
+    if (std::ranges::none_of(targets, [](float target) { return std::isnan(target); })) continue;
+    const std::string& column = network.preprocessing().description().target_column;
+    throw Error(
+        Error::Kind::data, arguments.data.text,
+        fmt::format("row {} has no value in column \"{}\" that the model can be measured "
+                    "with; it must be {}",
+                    row + 1, column,
+                    network.info().task == Task::classification
+                        ? fmt::format("one of {}", fmt::join(network.info().class_names, ", "))
+                        : "a number"));
+  }
+  return data;
+}
+
 // The data the model was trained on is split as it was then, and its test part taken; of other
 // data all.
 Data open_part(const EvalArguments& arguments, const Network& network, std::string& name) {
@@ -73,6 +98,12 @@ Data open_part(const EvalArguments& arguments, const Network& network, std::stri
     const auto trained_on = info.notes.find("data");
     const bool same = trained_on != info.notes.end() && trained_on->second == arguments.data.text;
     part = same ? Part::test : Part::all;
+  }
+  std::error_code ignored;
+  if (part == Part::all && std::filesystem::is_regular_file(arguments.data.text, ignored) &&
+      network.preprocessing().description().kind == SampleKind::table) {
+    name = "all rows";
+    return open_other_table(arguments, network);
   }
   if (part == Part::all) options.validation_fraction = options.test_fraction = 0;
   const DataSplit split = open_data(arguments.data.text, options);

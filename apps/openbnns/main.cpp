@@ -16,24 +16,6 @@ namespace {
 
 using bnns::train::Error;
 
-int status_of(Error::Kind kind) {
-  switch (kind) {
-    case Error::Kind::usage:
-      return program::kUsage;
-    case Error::Kind::network:
-      return program::kNetwork;
-    case Error::Kind::data:
-      return program::kData;
-    case Error::Kind::model:
-      return program::kModel;
-    case Error::Kind::file:
-      return program::kFile;
-    case Error::Kind::training:
-      return program::kDiverged;
-  }
-  return program::kInternal;
-}
-
 // As a shell would take it back: words with other characters than these are quoted.
 std::string command_line(int count, char** words) {
   std::string line = "openbnns";
@@ -99,6 +81,24 @@ int run(int count, char** words) {
 
 }  // namespace
 
+int program::status_of(Error::Kind kind) {
+  switch (kind) {
+    case Error::Kind::usage:
+      return kUsage;
+    case Error::Kind::network:
+      return kNetwork;
+    case Error::Kind::data:
+      return kData;
+    case Error::Kind::model:
+      return kModel;
+    case Error::Kind::file:
+      return kFile;
+    case Error::Kind::training:
+      return kDiverged;
+  }
+  return kInternal;
+}
+
 int main(int count, char** words) {
   // A reader that leaves is no reason to lose a run: see output.h.
   std::signal(SIGPIPE, SIG_IGN);
@@ -107,7 +107,7 @@ int main(int count, char** words) {
     status = run(count, words);
   } catch (const Error& error) {
     program::print_error(error.what());
-    status = status_of(error.kind());
+    status = program::status_of(error.kind());
   } catch (const std::bad_alloc&) {
     program::print_error("out of memory");
   } catch (const std::exception& error) {

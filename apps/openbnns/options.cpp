@@ -68,12 +68,12 @@ void add_data_options(CLI::App& app, DataArguments& data) {
       ->group(group);
   app.add_option("--validation", options.validation_fraction, "part kept for validation")
       ->type_name("FRACTION")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Range(0.0, 1.0).description(""))
       ->capture_default_str()
       ->group(group);
   app.add_option("--test", options.test_fraction, "part kept for the test, where no files are")
       ->type_name("FRACTION")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Range(0.0, 1.0).description(""))
       ->capture_default_str()
       ->group(group);
   app.add_option("--image-size", data.image_size, "size of all images; default: the first one's")
@@ -98,11 +98,7 @@ void add_data_options(CLI::App& app, DataArguments& data) {
          "what to predict; default: by the column")
       ->type_name("classification|regression")
       ->group(group);
-  add_choice<TableHeader>(
-      app, "--header", options.table.header,
-      {{"detect", TableHeader::detect}, {"yes", TableHeader::present}, {"no", TableHeader::absent}},
-      "the first line of a table holds names")
-      ->group(group);
+  add_header_option(app, options.table.header)->group(group);
   app.add_option("--delimiter", data.delimiter, "of a table; default: found in its first line")
       ->type_name("CHARACTER")
       ->group(group);
@@ -112,6 +108,13 @@ void add_data_options(CLI::App& app, DataArguments& data) {
   app.add_option("--category", options.table.category_columns, "columns whose numbers are names")
       ->type_name("COLUMN")
       ->group(group);
+}
+
+CLI::Option* add_header_option(CLI::App& app, TableHeader& header) {
+  return add_choice<TableHeader>(
+      app, "--header", header,
+      {{"detect", TableHeader::detect}, {"yes", TableHeader::present}, {"no", TableHeader::absent}},
+      "the first line of a table holds names");
 }
 
 void add_training_options(CLI::App& app, TrainingOptions& training) {
@@ -172,7 +175,9 @@ void add_training_options(CLI::App& app, TrainingOptions& training) {
       ->group(group);
   number("--patience", training.patience, "stop after so many epochs without progress; 0: never",
          "EPOCHS");
-  app.add_flag("!--keep-last", training.keep_best, "keep the last epoch's weights, not the best's")
+  app.add_flag_callback(
+         "--keep-last", [&training] { training.keep_best = false; },
+         "keep the last epoch's weights, not the best's")
       ->group(group);
 }
 

@@ -22,6 +22,7 @@ struct DataArguments {
 
 void add_data_options(CLI::App& app, DataArguments& data);
 void add_training_options(CLI::App& app, bnns::train::TrainingOptions& training);
+CLI::Option* add_header_option(CLI::App& app, bnns::train::TableHeader& header);
 void add_threads_option(CLI::App& app, std::size_t& threads);
 
 // A name of Network::names() or a JSON file. The shape and the outputs are those of the data.

@@ -3,7 +3,7 @@
 #include <openbnns/openbnns.h>
 #include <openbnns/train.hpp>
 
-#include <filesystem>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,6 +15,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "report.h"
 #include "run_files.h"
 
 namespace program {
@@ -24,7 +25,7 @@ using namespace bnns::train;
 
 struct TrainArguments {
   DataArguments data;
-  TrainingOptions training;
+  TrainingOptions training = {.epochs = 10};
   std::string network, from;
   std::vector<std::string> frozen;
   RunFiles files;
@@ -51,6 +52,7 @@ class Run final : public Observer {
     // Parameters once in the model; with moments and the best ones in the checkpoint.
     files_.require_writable(network_->parameter_count() * sizeof(float) * 5 + (1 << 20));
     describe_model(options);
+    begin_report();
     log_.emplace(files_.log, training_.resume);
     progress_.emplace(arguments.quiet  ? Progress::Stream::none
                       : arguments.json ? Progress::Stream::terminal_only
@@ -65,13 +67,17 @@ class Run final : public Observer {
     progress_->clear();
     network_->save(files_.model);
     if (!data_.test.empty()) test_ = evaluate(*network_, data_.test, training_);
+    write_last_report(result);
     print_end(result);
     return result.stopped ? kSignal + interrupt_signal() : kDone;
   }
 
   void on_step(const StepRecord& record) override { progress_->step(record); }
-  void on_epoch(const EpochRecord& record, const std::vector<LayerTime>&) override {
+  void on_epoch(const EpochRecord& record, const std::vector<LayerTime>& times) override {
     progress_->epoch(record, training_.epochs);
+    add_epoch(report_, record);
+    set_layer_times(report_, times);
+    write_report_as(Report::State::running);
     log_->add(record, task_);
     if (arguments_.json && !arguments_.quiet) print(json_line(epoch_json(record, task_)));
   }
@@ -107,19 +113,67 @@ class Run final : public Observer {
                   {"test fraction", fmt::format("{}", options.test_fraction)}};
   }
 
+  void begin_report() {
+    const DataDescription& description = data_.training.description();
+    report_.title = fmt::format("{} on {}", network_name_, arguments_.data.text);
+    report_.task = task_;
+    report_.command_line = arguments_.command_line;
+    report_.version = OpenBNNSGetVersion();
+    report_.simd_target = OpenBNNSGetTarget();
+    report_.threads = training_.threads ? training_.threads : OpenBNNSGetDefaultThreads();
+    report_.cpu_name = cpu_name();
+    report_.seed = training_.seed;
+    report_.started = std::chrono::system_clock::now();
+    report_.planned_epochs = training_.epochs;
+    report_.data_name = arguments_.data.text;
+    report_.training_samples = data_.training.size();
+    report_.validation_samples = data_.validation.size();
+    report_.test_samples = data_.test.size();
+    report_.classes = description.class_names.size();
+    report_.network_name = network_name_;
+    add_network(report_, *network_);
+  }
+
+  void write_report_as(Report::State state) {
+    if (files_.report.empty()) return;
+    report_.state = state;
+    report_.elapsed_seconds =
+        std::chrono::duration<double>(std::chrono::system_clock::now() - report_.started).count();
+    write_report(files_.report, report_);
+  }
+
+  // All epochs, also those before a resumed run began.
+  void write_last_report(const TrainingResult& result) {
+    if (files_.report.empty()) return;
+    report_.epochs.clear();
+    for (const EpochRecord& record : result.epochs) add_epoch(report_, record);
+    report_.best_epoch = result.best_epoch;
+    set_layer_times(report_, result.layers);
+    if (!data_.test.empty()) {
+      add_figures(report_, test_, data_.training.description().class_names);
+      add_samples(report_, *network_, data_.test, training_.threads);
+    }
+    add_filters(report_, *network_);
+    if (result.stopped) report_.note = "Interrupted; --resume goes on.";
+    if (result.stopped_early) {
+      report_.note = fmt::format("No progress for {} epochs.", training_.patience);
+    }
+    write_report_as(result.stopped ? Report::State::stopped : Report::State::finished);
+  }
+
   void print_start() const {
     if (arguments_.json || arguments_.quiet) return;
     const DataDescription& description = data_.training.description();
     print(fmt::format(
-        "data      {}: {} samples for training, {} for validation, {} for the test; {}\n",
+        "data       {}: {} samples for training, {} for validation, {} for the test; {}\n",
         arguments_.data.text, data_.training.size(), data_.validation.size(), data_.test.size(),
         task_ == Task::classification
             ? fmt::format("{} classes", description.class_names.size())
             : fmt::format("predicts {}", fmt::join(description.target_names, ", "))));
-    print(fmt::format("network   {}: samples of {}, {} layers, {} parameters\n", network_name_,
+    print(fmt::format("network    {}: samples of {}, {} layers, {} parameters\n", network_name_,
                       shape_text(description.shape), network_->layers().size(),
                       network_->parameter_count()));
-    print(fmt::format("training  {} epochs, batches of {}, seed {}, {}\n", training_.epochs,
+    print(fmt::format("training   {} epochs, batches of {}, seed {}, {}\n", training_.epochs,
                       training_.batch_size, training_.seed, OpenBNNSGetTarget()));
   }
 
@@ -139,6 +193,7 @@ class Run final : public Observer {
       }
       if (!data_.test.empty()) add_metrics(json, "test_", test_, task_);
       json["model"] = files_.model;
+      if (!files_.report.empty()) json["report"] = files_.report;
       if (!files_.log.empty()) json["log"] = files_.log;
       if (!files_.checkpoint.empty()) json["checkpoint"] = files_.checkpoint;
       print(json_line(json));
@@ -154,14 +209,18 @@ class Run final : public Observer {
     }
     text += '\n';
     if (!data_.test.empty()) {
-      text += "test      " + metrics_text(test_, task_) + "\n\n";
+      text += "test       " + metrics_text(test_, task_) + "\n\n";
       if (task_ == Task::classification) {
         text += class_tables(test_, data_.training.description().class_names) + '\n';
       }
     }
-    text += "model     " + files_.model + '\n';
-    if (!files_.log.empty() && !result.epochs.empty()) text += "log       " + files_.log + '\n';
-    if (!files_.checkpoint.empty()) text += "checkpoint " + files_.checkpoint + '\n';
+    const auto file = [&](const char* what, const std::string& name) {
+      if (!name.empty()) text += fmt::format("{:<11}{}\n", what, name);
+    };
+    file("model", files_.model);
+    file("report", files_.report);
+    file("log", result.epochs.empty() ? "" : files_.log);
+    file("checkpoint", files_.checkpoint);
     print(text);
   }
 
@@ -174,6 +233,7 @@ class Run final : public Observer {
   std::optional<Network> network_;
   std::optional<EpochLog> log_;
   std::optional<Progress> progress_;
+  Report report_;
   Metrics test_;
 };
 
