@@ -62,7 +62,8 @@ def verbatim(lines):
 
 
 def manual(top, pages):
-    out = ['.\\" Written by tools/program_pages.py.', '.TH OPENBNNS 1 "" "OpenBNNS" "User Commands"',
+    out = ['.\\" Written by tools/program_pages.py.',
+           '.TH OPENBNNS 1 "" "OpenBNNS" "User Commands"',
            ".SH NAME", "openbnns \\- trains neural networks on the CPU, measures and applies them",
            ".SH SYNOPSIS", ".B openbnns", ".I COMMAND", "[\\fIOPTIONS\\fR]", ".SH DESCRIPTION",
            roff(top["about"]), "Each command has a section of its own.", ".SH OPTIONS"]
@@ -94,7 +95,8 @@ def bash(top, pages):
             if "|" in value and not re.search("[A-Z]", value):
                 values[name] = value.replace("|", " ")
     values["--network"] = "mlp lenet resnet-mini digits"
-    choices = "".join(f"    {name}) words=\"{words}\" ;;\n" for name, words in sorted(values.items()))
+    choices = "".join(f"    {name}) words=\"{words}\" ;;\n"
+                      for name, words in sorted(values.items()))
     commands = " ".join(pages)
     options = " ".join(option[0] for option in top["options"])
     return f"""# bash completion of openbnns; written by tools/program_pages.py.

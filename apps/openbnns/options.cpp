@@ -125,8 +125,10 @@ void add_training_options(CLI::App& app, TrainingOptions& training) {
                           const char* type = "NUMBER") {
     return app.add_option(name, value, help)->type_name(type)->capture_default_str()->group(group);
   };
-  number("--epochs", training.epochs, "passes over the training data");
-  number("--batch", training.batch_size, "samples per step");
+  number("--epochs", training.epochs, "passes over the training data")
+      ->check(CLI::Range(1, 1000000).description(""));
+  number("--batch", training.batch_size, "samples per step")
+      ->check(CLI::Range(1, 1000000).description(""));
   number("--seed", training.seed, "of weights, order, split; same seed, same result");
   add_threads_option(app, training.threads);
   number("--shards", training.shards, "parts of a batch, summed in a fixed order");

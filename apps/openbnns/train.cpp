@@ -63,7 +63,7 @@ class Run final : public Observer {
   int run() {
     print_start();
     watch_interrupts();
-    const TrainingResult result = fit(*network_, data_.training, data_.validation, training_, this);
+    const TrainingResult result = train();
     progress_->clear();
     network_->save(files_.model);
     if (!data_.test.empty()) test_ = evaluate(*network_, data_.test, training_);
@@ -84,6 +84,20 @@ class Run final : public Observer {
   bool stop_requested() override { return interrupt_signal() != 0; }
 
  private:
+  // A run that diverges leaves a report that says so.
+  TrainingResult train() {
+    try {
+      return fit(*network_, data_.training, data_.validation, training_, this);
+    } catch (const Error& error) {
+      progress_->clear();
+      if (error.kind() == Error::Kind::training) {
+        report_.note = error.what();
+        write_report_as(Report::State::diverged);
+      }
+      throw;
+    }
+  }
+
   Network make_network() {
     const DataDescription& description = data_.training.description();
     const OutputKind output = output_kind(description.task);

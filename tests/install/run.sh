@@ -41,6 +41,10 @@ check() { # <name> <command...>
 # The same for the MPS library, if it was built.
 check_mps() { [ "$(cached OPENBNNS_MPS)" = OFF ] || check "$@"; }
 
+# The same for the training library and the program, if they were built.
+train_built=$([ -e "$build/openbnns" ] && echo yes)
+check_train() { [ -z "$train_built" ] || check "$@"; }
+
 # <project> <cmake argument...>: configures and builds a project of this folder, runs its program.
 cmake_project() {
   local project=$1
@@ -91,7 +95,7 @@ mps_exports() {
 }
 check_mps "symbols: the MPS library exports its classes and nothing else" mps_exports
 
-core_is_alone() { ! readelf -d "$library" | grep -iE 'NEEDED.*(mps|opencl)'; }
+core_is_alone() { ! readelf -d "$library" | grep -iE 'NEEDED.*(mps|opencl|train|fmt|png)'; }
 check "the core library needs neither the MPS library nor OpenCL" core_is_alone
 
 # ---- Clients
@@ -101,6 +105,28 @@ check "CMake project with find_package, C++" \
 
 check_mps "CMake project with find_package(OpenBNNS COMPONENTS MPS)" \
   cmake_project find_package_mps -DCMAKE_PREFIX_PATH="$prefix"
+
+check_train "CMake project with find_package(OpenBNNS COMPONENTS Train)" \
+  cmake_project find_package_train -DCMAKE_PREFIX_PATH="$prefix"
+
+pkg_config_train() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs openbnns-train) &&
+    echo "$flags" &&
+    $CXX -std=c++20 -Wall -Wextra -Werror "$here/find_package_train/main.cpp" $flags \
+      -o "$work/pkg_config_train" &&
+    LD_LIBRARY_PATH=$libdir "$work/pkg_config_train"
+}
+check_train "C++ program with pkg-config openbnns-train" pkg_config_train
+
+installed_program() {
+  mkdir -p "$work/run" && cd "$work/run" &&
+    "$prefix/bin/openbnns" train --data synthetic-digits:300 --epochs 1 --json | tail -n 1 |
+    grep -q '"test_accuracy"' && "$prefix/bin/openbnns" info openbnns-model.safetensors &&
+    [ -s "$prefix/share/man/man1/openbnns.1" ] &&
+    [ -s "$prefix/share/bash-completion/completions/openbnns" ]
+}
+check_train "the installed program, its manual page and completion" installed_program
 
 unknown_component() {
   mkdir -p "$work/unknown" && printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' \

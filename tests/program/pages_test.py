@@ -30,8 +30,8 @@ class Pages(ProgramTest):
         with open(os.path.join(ROOT, "docs", "program.md"), encoding="utf-8") as file:
             document = file.read()
         for command in COMMANDS:
-            options = re.findall(r"^  (?:-h,)?(--[\w-]+)", self.run_program(command, "--help").stdout,
-                                 re.M)
+            text = self.run_program(command, "--help").stdout
+            options = re.findall(r"^  (?:-h,)?(--[\w-]+)", text, re.M)
             self.assertGreater(len(options), 1)
             for option in options:
                 self.assertIn(option, manual)
