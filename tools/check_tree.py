@@ -16,7 +16,7 @@ PLAIN = ("run-tests", "quickstart", "LICENSE", ".clang-format", ".gitignore", ".
          "cmake/exports.map", "cmake/mps_exports.map", "cmake/train_exports.map",
          "apps/openbnns/pages/openbnns.1", "apps/openbnns/pages/openbnns.bash",
          "apps/openbnns/pages/openbnns.zsh", "apps/openbnns/pages/openbnns.fish")
-DATA = ("tests/fuzz/corpus/", "tests/mps/data/")
+DATA = ("tests/fuzz/corpus/", "tests/mps/data/", "docs/pictures/")
 MAX_COLUMNS = 100
 MAX_LINES = 450
 

@@ -63,8 +63,11 @@ std::string matrix_table(const Report& report) {
   }
   html += "</tr></thead><tbody>\n";
   for (std::size_t truth = 0; truth < classes; ++truth) {
-    html += fmt::format("<tr><th scope=\"row\">{} {}</th>",
-                        name_html(report.class_figures[truth].name), truth);
+    // The number leads to the column; a class that is called by its number needs no other name.
+    const std::string& name = report.class_figures[truth].name;
+    const std::string number = std::to_string(truth);
+    html += fmt::format("<tr><th scope=\"row\">{}</th>",
+                        name == number ? number : name_html(name) + " " + number);
     const std::uint64_t sum = row_sum(report, truth);
     for (std::size_t i = 0; i < classes; ++i) {
       const std::uint64_t count = at(report, truth, i);
