@@ -104,8 +104,9 @@ void Preprocessing::apply(std::span<float> values) const {
     impl::fail(Error::Kind::usage, "Preprocessing::apply", "there are {} values; samples have {}",
                values.size(), description_.shape.count());
   }
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = standardized(values[i], values_[i / group_size]);
+  for (std::size_t g = 0; g < values_.size(); ++g) {
+    const Standardization s = values_[g];
+    for (float& v : values.subspan(g * group_size, group_size)) v = standardized(v, s);
   }
 }
 

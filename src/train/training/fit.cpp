@@ -163,15 +163,16 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   if (training.empty()) throw Error(Error::Kind::data, "there are no training samples");
   impl::require_match(network, training);
   if (!validation.empty()) impl::require_match(network, validation);
+  const DataDescription& description = training.description();
   TrainingOptions used = options;
   used.batch_size = std::min(options.batch_size, training.size());
   used.shards = std::min(used.shards, used.batch_size);
   if (options.initialize) network.initialize(options.seed);
-  // A network that is trained further goes on seeing samples as it did.
-  if (options.initialize || network.preprocessing() == Preprocessing()) {
+  // A network that is trained further goes on seeing samples as it did, if they are of the same
+  // kind.
+  if (options.initialize || !(network.preprocessing().description() == description)) {
     network.set_preprocessing(Preprocessing::learn(training));
   }
-  const DataDescription& description = training.description();
   network.info().task = description.task;
   network.info().class_names = description.class_names;
   network.info().target_names = description.target_names;
