@@ -5,10 +5,11 @@ import io
 import json
 import unittest
 
-from support import QUICK, ProgramTest
+from support import QUICK, SANITIZED, ProgramTest
 
 
 class Commands(ProgramTest):
+    @unittest.skipIf(SANITIZED, "takes minutes")
     def test_digits_with_no_other_option(self):
         result = self.last_json("train", "--data", "synthetic-digits", "--json")
         self.assertGreaterEqual(result["test_accuracy"], 0.98)
