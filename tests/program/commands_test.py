@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import os
+import random
 import unittest
 
 from support import QUICK, SANITIZED, ProgramTest
@@ -74,6 +76,23 @@ class Commands(ProgramTest):
                                 status=6)
         self.assertIn("black.pgm: ", done.stdout)
         self.assertIn("none.png", done.stderr)
+
+    def test_folder_of_pictures(self):
+        numbers = random.Random(1)
+        for name, colour in (("blue", (40, 80, 200)), ("red", (200, 80, 40))):
+            os.makedirs(self.path("pictures/" + name))
+            for n in range(20):
+                width, height = (12, 10) if n % 2 else (10, 10)
+                pixels = bytes(max(0, min(255, int(numbers.gauss(colour[i % 3], 30))))
+                               for i in range(3 * width * height))
+                self.write(f"pictures/{name}/{n}.ppm", b"P6 %d %d 255\n" % (width, height) + pixels)
+        result = self.last_json("train", "--data", "pictures", "--image-size", "8x8", "--network",
+                                "mlp", "--epochs", "20", "--batch", "8", "--json")
+        self.assertEqual(result["test_accuracy"], 1)
+        done = self.run_program("predict", "openbnns-model.safetensors", "pictures/red/3.ppm",
+                                "pictures/blue/4.ppm", "--csv")
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual([row["prediction"] for row in rows], ["red", "blue"])
 
     def test_info(self):
         self.run_program("train", *QUICK, "--quiet")
