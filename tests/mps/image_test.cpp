@@ -222,7 +222,15 @@ TEST(OneShot, YoloRefusals) {
   yolo.classesLossDescriptor.numberOfClasses = 2;
   const MPS::CNNYOLOLoss kernel(device, yolo);
   EXPECT_EQ(kernel.numberOfAnchorBoxes(), 2u);
+  EXPECT_EQ(kernel.lossXY()->lossType(), Type::MeanSquaredError);
   EXPECT_EQ(kernel.lossWH()->lossType(), Type::Huber);
+  EXPECT_EQ(kernel.lossConfidence()->lossType(), Type::SigmoidCrossEntropy);
+  EXPECT_EQ(kernel.lossClasses()->lossType(), Type::SoftMaxCrossEntropy);
+  EXPECT_EQ(kernel.minIOUForObjectPresence(), yolo.minIOUForObjectPresence);
+  EXPECT_EQ(kernel.maxIOUForObjectAbsence(), yolo.maxIOUForObjectAbsence);
+  EXPECT_FALSE(kernel.isBackwards());
+  EXPECT_FALSE(kernel.isStateModified());
+  EXPECT_FALSE(kernel.isResultStateReusedAcrossBatch());
   EXPECT_EQ(kernel.copy()->anchorBoxes(), anchors);
   EXPECT_EQ(code_of([&] { kernel.encode(); }), Code::Unsupported);
   const auto buffer = device->newCommandQueue()->commandBuffer();

@@ -323,6 +323,7 @@ TEST(Model, SavedAndLoadedPredictsTheSameBits) {
   EXPECT_EQ(loaded.description(), network.description());
   EXPECT_EQ(loaded.info().class_names, network.info().class_names);
   EXPECT_EQ(loaded.info().notes, network.info().notes);
+  EXPECT_EQ(loaded.info().notes.at("target"), OpenBNNSGetTarget());
   EXPECT_EQ(predict(loaded, parts.validation), predict(network, parts.validation));
 }
 

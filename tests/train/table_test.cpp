@@ -139,6 +139,7 @@ TEST(Table, RefusesBadValues) {
   expect_refused(text + "12a,1\n",
                  {"/t.csv: line 22, column \"age\"", "\"12a\" is no number", "20 of the 21"});
   expect_refused(text + "inf,1\n", {"line 22", "\"inf\"", "not finite"});
+  expect_refused("a,y\n1,1\ninf,2\n3,3\n", {"line 3", "\"inf\"", "not finite"});
   expect_refused(text + "1e39,1\n", {"line 22", "\"1e39\"", "not finite"});
   expect_refused(text + "1e999,1\n", {"line 22", "\"1e999\"", "not finite"});
   expect_refused(text + "1,\n", {"line 22, column \"y\"", "target is missing"});

@@ -124,13 +124,14 @@ class Columns {
   void decide(std::size_t i) {
     Column& column = columns_[i];
     if (!column.is_used || column.is_text || column.texts == 0) return;
-    if (column.first_kind == CsvKind::decimal_comma || column.texts * kFewTexts < column.values) {
+    // Infinities and decimal commas are meant as numbers, however few others there are.
+    const bool is_meant_as_number = column.first_kind != CsvKind::text;
+    if (is_meant_as_number || column.texts * kFewTexts < column.values) {
       fail_data(place(column.first_line, i), "{} {}{}", in_quotes(column.first_text),
                 why_no_number(column.first_kind),
-                column.first_kind == CsvKind::decimal_comma
-                    ? ""
-                    : fmt::format("; {} of the {} values of the column are",
-                                  column.values - column.texts, column.values));
+                is_meant_as_number ? ""
+                                   : fmt::format("; {} of the {} values of the column are",
+                                                 column.values - column.texts, column.values));
     }
     column.is_text = true;
   }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#include "openbnns/openbnns.h"
 #include "openbnns/train/error.hpp"
 #include "openbnns/train/preprocessing.hpp"
 #include "train/training/checks.h"
@@ -176,6 +177,8 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   network.info().task = description.task;
   network.info().class_names = description.class_names;
   network.info().target_names = description.target_names;
+  network.info().notes["version"] = OpenBNNSGetVersion();
+  network.info().notes["target"] = OpenBNNSGetTarget();
   Observer silent;
   return Training(network, training, validation, used, observer ? *observer : silent).run();
 }
