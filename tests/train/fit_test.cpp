@@ -1,5 +1,6 @@
 // Training: what it reaches, what it repeats, how it stops, and how it goes on.
 #include <gtest/gtest.h>
+#include <openbnns/openbnns.h>
 #include <openbnns/train.hpp>
 
 #include <algorithm>
