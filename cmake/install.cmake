@@ -47,6 +47,8 @@ foreach(alias Accelerate BNNS)
   install(FILES ${link} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
 
+include(cmake/accelerate.cmake)
+
 install(EXPORT OpenBNNSTargets NAMESPACE OpenBNNS:: DESTINATION ${openbnns_package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/OpenBNNSConfig.cmake.in
                               ${openbnns_generated_dir}/OpenBNNSConfig.cmake
@@ -69,7 +71,7 @@ foreach(dir LIBDIR INCLUDEDIR)
     set(openbnns_pc_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
   endif()
 endforeach()
-set(openbnns_pc_names openbnns)
+set(openbnns_pc_names openbnns openbnns-accelerate)
 if(OPENBNNS_MPS)
   list(APPEND openbnns_pc_names openbnns-mps)
 endif()

@@ -65,7 +65,7 @@ install_and_move() {
 }
 check "install" install_and_move
 prefix=$work/prefix
-library=$(find "$prefix" -name libopenbnns.so)
+library=$(find "$prefix" -name libopenbnns.so -not -path '*/openbnns/*')
 libdir=$(dirname "${library:-$prefix/lib/none}")
 include=$prefix/include
 compat=$include/openbnns/compat
@@ -95,8 +95,10 @@ mps_exports() {
 }
 check_mps "symbols: the MPS library exports its classes and nothing else" mps_exports
 
-core_is_alone() { ! readelf -d "$library" | grep -iE 'NEEDED.*(mps|opencl|train|fmt|png)'; }
-check "the core library needs neither the MPS library nor OpenCL" core_is_alone
+core_is_alone() {
+  ! readelf -d "$library" | grep -iE 'NEEDED.*(mps|opencl|train|fmt|png|blas)'
+}
+check "the core library needs neither the MPS library nor OpenCL nor a BLAS" core_is_alone
 
 # ---- Clients
 
@@ -203,6 +205,45 @@ check "unmodified project: <vecLib/BNNS/bnns.h>, find_path, find_library(BNNS)" 
   cmake_project veclib -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INCLUDE_PATH="$compat"
 
 check "Python client without bindings" python3 "$here/python_ctypes/client.py" "$library"
+
+# ---- Accelerate with CBLAS: a linker script in a folder of its own
+
+cblas_program() { # <flags...>: the strict C11 program, linked with them
+  echo "$@" &&
+    $CC -std=c11 -pedantic -Wall -Wextra -Werror "$here/find_package_accelerate/main.c" "$@" -lm \
+      -o "$work/cblas" &&
+    LD_LIBRARY_PATH=$libdir "$work/cblas"
+}
+by_hand() { cblas_program -I"$compat" -L"$libdir/openbnns" -lAccelerate; }
+check "C11 program with -lAccelerate that calls cblas_sgemm, strict, by hand" by_hand
+pkg_config_accelerate() {
+  cblas_program $(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs openbnns-accelerate)
+}
+check "the same with pkg-config openbnns-accelerate" pkg_config_accelerate
+check "the same as a CMake project with OpenBNNS::Accelerate" \
+  cmake_project find_package_accelerate -DCMAKE_PREFIX_PATH="$prefix"
+static_accelerate() {
+  local flags
+  flags=$(PKG_CONFIG_PATH=$static_package pkg-config --cflags --libs openbnns-accelerate) &&
+    cblas_program $flags
+}
+check "static library: the same with pkg-config openbnns-accelerate" static_accelerate
+
+blas_only_if_called() {
+  $CC -std=c99 -I"$compat" "$here/accelerate/main.c" -L"$libdir/openbnns" -lAccelerate \
+    -o "$work/no_blas" && ! readelf -d "$work/no_blas" | grep -i 'NEEDED.*blas'
+}
+check "a program without CBLAS that links with -lAccelerate does not need a BLAS" blas_only_if_called
+accelerate_headers() {
+  $CXX -std=c++17 -I"$compat" "$here/accelerate/headers.cpp" -L"$libdir" -lAccelerate \
+    -o "$work/headers" && LD_LIBRARY_PATH=$libdir "$work/headers"
+}
+check "C++17 program that has std::sqrt and M_PI from <Accelerate/Accelerate.h>" accelerate_headers
+own_choice() { # _POSIX_C_SOURCE chosen by the program stays what it is: M_PI is not part of it
+  printf '%s\n' '#include <Accelerate/Accelerate.h>' '#ifdef M_PI' '#error "M_PI"' '#endif' |
+    $CC -std=c11 -D_POSIX_C_SOURCE=200809L -I"$compat" -fsyntax-only -x c -
+}
+check "a program that chose _POSIX_C_SOURCE keeps its choice" own_choice
 
 dlopen_c() {
   $CC -std=c99 -Wall -I"$include" "$here/dlopen_c/main.c" -ldl -o "$work/dlopen_c" || return 1
