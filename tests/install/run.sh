@@ -233,7 +233,7 @@ blas_only_if_called() {
   $CC -std=c99 -I"$compat" "$here/accelerate/main.c" -L"$libdir/openbnns" -lAccelerate \
     -o "$work/no_blas" && ! readelf -d "$work/no_blas" | grep -i 'NEEDED.*blas'
 }
-check "a program without CBLAS that links with -lAccelerate does not need a BLAS" blas_only_if_called
+check "a program with -lAccelerate that calls no CBLAS does not need a BLAS" blas_only_if_called
 accelerate_headers() {
   $CXX -std=c++17 -I"$compat" "$here/accelerate/headers.cpp" -L"$libdir" -lAccelerate \
     -o "$work/headers" && LD_LIBRARY_PATH=$libdir "$work/headers"

@@ -136,6 +136,8 @@ TEST(NetworkGradients, EveryKindOfLayer) {
   expect_right(image().average_pool(2), "average pool");
   expect_right(image().l2_pool(2), "l2 pool");
   expect_right(image().max_pool({2, 3}), "max pool");
+  expect_right(image().global_average_pool().fully_connected(3), "global average pool");
+  expect_right(image().global_max_pool(), "global max pool");
   expect_right(image().dropout(0.4), "dropout");
   expect_right(image().flatten().fully_connected(3), "flatten");
   expect_right(image().residual({{.kind = "tanh"}}), "residual");

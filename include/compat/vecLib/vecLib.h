@@ -5,8 +5,8 @@
    M_PI and CLOCK_MONOTONIC; on a Mac they stay visible. The first system header of a source file
    decides, so this header can ask for them only if none came before it. Whoever chose a set of
    functions keeps that choice. */
-#if defined(__STRICT_ANSI__) && !defined(__cplusplus) && !defined(_FEATURES_H) &&        \
-    !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE) && !defined(_POSIX_SOURCE) &&     \
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) && !defined(_FEATURES_H) &&       \
+    !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE) && !defined(_POSIX_SOURCE) &&    \
     !defined(_POSIX_C_SOURCE) && !defined(_XOPEN_SOURCE) && !defined(_ISOC99_SOURCE) && \
     !defined(_ISOC11_SOURCE)
 #define _DEFAULT_SOURCE 1

@@ -102,6 +102,8 @@ class OPENBNNS_TRAIN_API Network {
   Network& max_pool(Pair kernel);
   Network& average_pool(Pair kernel);
   Network& l2_pool(Pair kernel);
+  Network& global_max_pool() { return add({.kind = "global_max_pool"}); }
+  Network& global_average_pool() { return add({.kind = "global_average_pool"}); }
   Network& dropout(double rate);
   Network& flatten();
   // The layers of `inside`, whose input is what this network has so far, plus their input.

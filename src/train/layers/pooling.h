@@ -5,7 +5,7 @@
 
 namespace bnns::train::impl {
 
-extern const LayerKind kMaxPool, kAveragePool, kL2Pool;
+extern const LayerKind kMaxPool, kAveragePool, kL2Pool, kGlobalMaxPool, kGlobalAveragePool;
 
 }  // namespace bnns::train::impl
 

@@ -17,6 +17,7 @@ constexpr const LayerKind* kKinds[] = {
     &kInstanceNorm,   &kLayerNorm,
     &kGroupNorm,      &kMaxPool,
     &kAveragePool,    &kL2Pool,
+    &kGlobalMaxPool,  &kGlobalAveragePool,
     &kDropout,        &kFlatten,
     &kResidual,
 };

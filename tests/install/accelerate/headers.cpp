@@ -2,5 +2,6 @@
 #include <Accelerate/Accelerate.h>
 
 int main() {
-  return std::sqrt(BNNSDataLayoutGetRank(BNNSDataLayout4DFirstMajor) * 1.0) == 2 && M_PI > 3 ? 0 : 1;
+  return std::sqrt(BNNSDataLayoutGetRank(BNNSDataLayout4DFirstMajor) * 1.0) == 2 && M_PI > 3 ? 0
+                                                                                             : 1;
 }
