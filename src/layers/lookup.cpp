@@ -46,6 +46,8 @@ void require_stored_values(const Descriptor& d, const char* field) {
 
 void require_indices(const Descriptor& d, const char* field) {
   require_plain_layout(d, field);
+  require(!d.layout->rotated, field, ".layout is ", d.layout->name,
+          "; rotated weights hold no indices");
   require(d.type->is_integer() && d.type->bytes() > 0, field, ".data_type is ", d.type->name,
           "; indices are integers of 8, 16, 32 or 64 bits");
 }
