@@ -8,6 +8,7 @@
 #include "spec/layers/activation.h"
 #include "spec/layers/fully_connected.h"
 #include "workloads/convolution.h"
+#include "workloads/embedding.h"
 #include "workloads/fused.h"
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
@@ -196,6 +197,7 @@ std::vector<Workload> workloads(bool quick) {
     if (!quick) list.push_back(fully_connected("fc", 256, 1024, 1024, {"fwd", "bwd"}, f));
   }
   append_gemm(list, quick);
+  append_embedding(list, quick);
   append_gram(list, quick);
   append_arithmetic(list, quick);
   append_matmul(list, quick);

@@ -23,6 +23,7 @@ namespace field {
 
 OPENBNNS_FIELD(alpha);
 OPENBNNS_FIELD(convolution_weights);
+OPENBNNS_FIELD(dictionary);
 OPENBNNS_FIELD(fully_connected_weights);
 OPENBNNS_FIELD(function);
 OPENBNNS_FIELD(group_count);
@@ -41,6 +42,7 @@ OPENBNNS_FIELD(output);
 OPENBNNS_FIELD(output_gradient);
 OPENBNNS_FIELD(type);
 OPENBNNS_FIELD(weights);
+OPENBNNS_FIELD(weights_gradient);
 
 #undef OPENBNNS_FIELD
 

@@ -2,6 +2,7 @@
 #include "api/boundary.h"
 #include "core/filter.h"
 #include "layers/activation.h"
+#include "layers/embedding.h"
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
 
@@ -20,6 +21,12 @@ BNNSFilter BNNSFilterCreateLayerFullyConnected(
     const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerFullyConnected",
                           [&] { return make_fully_connected_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding* layer_params,
+                                          const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerEmbedding",
+                          [&] { return make_embedding_filter(layer_params, filter_params); });
 }
 
 BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params,

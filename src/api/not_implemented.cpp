@@ -46,11 +46,6 @@ extern "C" int BNNSDirectApplyReduction(const BNNSLayerParametersReduction*,
   return boundary::not_implemented("BNNSDirectApplyReduction", -1);
 }
 
-extern "C" BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding*,
-                                                     const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerEmbedding", nullptr);
-}
-
 // ---- Multi-head attention ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(
@@ -109,28 +104,6 @@ extern "C" int BNNSDirectApplyInTopK(size_t, size_t, size_t, const BNNSNDArrayDe
                                      const BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*,
                                      size_t, const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSDirectApplyInTopK", -1);
-}
-
-extern "C" int BNNSGather(size_t, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                          BNNSNDArrayDescriptor*, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSGather", -1);
-}
-
-extern "C" int BNNSScatter(size_t, BNNSReduceFunction, const BNNSNDArrayDescriptor*,
-                           const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                           const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSScatter", -1);
-}
-
-extern "C" int BNNSGatherND(const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                            BNNSNDArrayDescriptor*, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSGatherND", -1);
-}
-
-extern "C" int BNNSScatterND(BNNSReduceFunction, const BNNSNDArrayDescriptor*,
-                             const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                             const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSScatterND", -1);
 }
 
 extern "C" int BNNSTile(const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,

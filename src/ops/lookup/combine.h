@@ -1,0 +1,41 @@
+// What happens to one slice of the table in a scatter: the slices of the rows that fall on it are
+// combined, in the order of their places, and the result is combined with the table or stored.
+//   floating point  double while combining, rounded once
+//   integers        exact, saturated once
+//   Boolean         logical or, logical and; maximum and minimum are the same
+// NaN wins in a maximum and a minimum; logical functions of numbers give 1 or 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/lookup/lookup.h"
+
+namespace bnns::impl {
+
+enum class ScatterOp : uint8_t { kReplace, kSum, kProduct, kMaximum, kMinimum, kOr, kAnd };
+constexpr size_t kScatterOps = 7;
+
+struct CombineCall {
+  const LookupAxes& slice;
+  void* table;             // the first element of the slice
+  const void* rows;        // of all places
+  const int64_t* offsets;  // in the rows, of the places that fall on the slice; at least one
+  size_t count;
+  bool accumulate;  // the old values of the table take part
+  bool mean;        // the result is divided by `count`; sums of floating-point values only
+};
+using Combine = void (*)(const CombineCall& call);
+
+// nullptr if the operation is not defined for the type.
+Combine find_combine(ScatterOp op, BNNSDataType type);
+
+// Sum of contiguous Float32 slices of n values, in double:
+//   table = [table +] (sum of rows[offsets[k] + i] over k) / divisor
+struct SumKernels {
+  void (*sum)(const float* rows, const int64_t* offsets, size_t count, size_t n, double divisor,
+              bool accumulate, float* table);
+};
+const SumKernels* sum_kernels();
+
+}  // namespace bnns::impl
