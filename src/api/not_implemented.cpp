@@ -99,18 +99,6 @@ extern "C" int BNNSCompareTensor(const BNNSNDArrayDescriptor*, const BNNSNDArray
   return boundary::not_implemented("BNNSCompareTensor", -1);
 }
 
-extern "C" int BNNSDirectApplyTopK(size_t, size_t, size_t, const BNNSNDArrayDescriptor*, size_t,
-                                   BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*, size_t,
-                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSDirectApplyTopK", -1);
-}
-
-extern "C" int BNNSDirectApplyInTopK(size_t, size_t, size_t, const BNNSNDArrayDescriptor*, size_t,
-                                     const BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*,
-                                     size_t, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSDirectApplyInTopK", -1);
-}
-
 extern "C" int BNNSGather(size_t, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
                           BNNSNDArrayDescriptor*, const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSGather", -1);
