@@ -153,28 +153,6 @@ extern "C" int BNNSCropResizeBackward(const BNNSLayerParametersCropResize*, BNNS
   return boundary::not_implemented("BNNSCropResizeBackward", -1);
 }
 
-// ---- Nearest neighbours ----
-
-extern "C" BNNSNearestNeighbors BNNSCreateNearestNeighbors(unsigned int, unsigned int, unsigned int,
-                                                           BNNSDataType,
-                                                           const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCreateNearestNeighbors", nullptr);
-}
-
-// NULL is accepted; no other handle can exist yet.
-extern "C" void BNNSDestroyNearestNeighbors(BNNSNearestNeighbors handle) {
-  if (handle != nullptr)
-    static_cast<void>(boundary::not_implemented("BNNSDestroyNearestNeighbors", 0));
-}
-
-extern "C" int BNNSNearestNeighborsLoad(BNNSNearestNeighbors, unsigned int, const void*) {
-  return boundary::not_implemented("BNNSNearestNeighborsLoad", -1);
-}
-
-extern "C" int BNNSNearestNeighborsGetInfo(BNNSNearestNeighbors, int, int*, void*) {
-  return boundary::not_implemented("BNNSNearestNeighborsGetInfo", -1);
-}
-
 // ---- Sparse weights ----
 
 extern "C" int BNNSNDArrayFullyConnectedSparsifySparseCOO(
