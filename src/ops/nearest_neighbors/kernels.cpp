@@ -22,10 +22,11 @@ constexpr size_t kWide = kVectors < 4 ? kVectors : 4;
 constexpr size_t kTall = kGroupSamples / kWide;
 
 // Distances of `kRows` samples to kColumns vectors of one block.
-template <size_t kRows, size_t kColumns>
+template <bool kScaled, size_t kRows, size_t kColumns>
 HWY_INLINE void Tile(const float* HWY_RESTRICT from, const float* HWY_RESTRICT block,
-                     size_t features, float* HWY_RESTRICT d2, size_t row) {
+                     size_t features, float scale, float* HWY_RESTRICT d2, size_t row) {
   const D d;
+  const V factor = hn::Set(d, scale);
   for (size_t first = 0; first < features; first += kTerms) {
     const size_t end = first + kTerms < features ? first + kTerms : features;
     V sums[kRows][kColumns];
@@ -35,8 +36,11 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT from, const float* HWY_RESTRICT b
       V x[kColumns];
       for (size_t c = 0; c < kColumns; ++c)
         x[c] = hn::Load(d, block + f * kBlockSamples + c * kLanes);
+      if constexpr (kScaled)
+        for (V& v : x) v = hn::Mul(v, factor);
       for (size_t r = 0; r < kRows; ++r) {
-        const V q = hn::Set(d, from[f * kBlockSamples + r]);
+        V q = hn::Set(d, from[f * kBlockSamples + r]);
+        if constexpr (kScaled) q = hn::Mul(q, factor);
         for (size_t c = 0; c < kColumns; ++c) {
           const V difference = hn::Sub(q, x[c]);
           sums[r][c] = hn::MulAdd(difference, difference, sums[r][c]);
@@ -52,26 +56,41 @@ HWY_INLINE void Tile(const float* HWY_RESTRICT from, const float* HWY_RESTRICT b
   }
 }
 
-void Group(const float* group, const float* blocks, size_t count, size_t features, float* d2,
-           size_t row) {
+template <bool kScaled>
+void ScaledGroup(const float* group, const float* blocks, size_t count, size_t features,
+                 float scale, float* d2, size_t row) {
   for (size_t b = 0; b < count; ++b) {
     const float* block = blocks + b * kBlockSamples * features;
     for (size_t c = 0; c < kBlockSamples; c += kWide * kLanes) {
       for (size_t r = 0; r < kGroupSamples; r += kTall) {
-        Tile<kTall, kWide>(group + r, block + c, features, d2 + r * row + b * kBlockSamples + c,
-                           row);
+        float* to = d2 + r * row + b * kBlockSamples + c;
+        Tile<kScaled, kTall, kWide>(group + r, block + c, features, scale, to, row);
       }
     }
   }
 }
 
-void One(const float* sample, const float* blocks, size_t count, size_t features, float* d2) {
+template <bool kScaled>
+void ScaledOne(const float* sample, const float* blocks, size_t count, size_t features, float scale,
+               float* d2) {
   for (size_t b = 0; b < count; ++b) {
+    const float* block = blocks + b * kBlockSamples * features;
     for (size_t c = 0; c < kBlockSamples; c += kWide * kLanes) {
-      Tile<1, kWide>(sample, blocks + b * kBlockSamples * features + c, features,
-                     d2 + b * kBlockSamples + c, 0);
+      float* to = d2 + b * kBlockSamples + c;
+      Tile<kScaled, 1, kWide>(sample, block + c, features, scale, to, 0);
     }
   }
+}
+
+void Group(const float* group, const float* blocks, size_t count, size_t features, float scale,
+           float* d2, size_t row) {
+  (scale == 1 ? ScaledGroup<false> : ScaledGroup<true>)(group, blocks, count, features, scale, d2,
+                                                        row);
+}
+
+void One(const float* sample, const float* blocks, size_t count, size_t features, float scale,
+         float* d2) {
+  (scale == 1 ? ScaledOne<false> : ScaledOne<true>)(sample, blocks, count, features, scale, d2);
 }
 
 const DistanceKernels* DistanceTable() {

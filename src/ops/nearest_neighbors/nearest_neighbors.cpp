@@ -59,7 +59,10 @@ void NearestNeighborsOp::load(size_t n, const void* rows) {
     for (size_t first = 0; first < features_; first += kBlock) {
       const size_t some = std::min(kBlock, features_ - first);
       read_values(*convert_, row, first, some, buffer);
-      for (size_t f = 0; f < some; ++f) block[(first + f) * kBlockSamples + place] = buffer[f];
+      for (size_t f = 0; f < some; ++f) {
+        block[(first + f) * kBlockSamples + place] = buffer[f];
+        if (std::isfinite(buffer[f])) largest_ = std::max(largest_, std::abs(buffer[f]));
+      }
     }
   }
 }
@@ -72,6 +75,15 @@ size_t NearestNeighborsOp::list_size() const {
 size_t NearestNeighborsOp::threads_for_all() const {
   const auto n = static_cast<double>(count_);
   return useful_threads(threads_, n * n * static_cast<double>(features_) * kNanoseconds);
+}
+
+// 1, unless squares of the samples might overflow, or all be subnormal.
+float NearestNeighborsOp::scale() const {
+  constexpr int kLargeExponent = 50, kSmallExponent = -40;
+  if (largest_ == 0) return 1;
+  const int exponent = std::ilogb(largest_);
+  if (exponent <= kLargeExponent && exponent >= kSmallExponent) return 1;
+  return std::ldexp(1.0f, std::min(kLargeExponent - exponent, 127));
 }
 
 size_t NearestNeighborsOp::scratch(bool all) const {
@@ -89,12 +101,13 @@ void NearestNeighborsOp::write(size_t row, Selection& selection, const Neighbors
   if (out.distances == nullptr) return;
   char* bytes = static_cast<char*>(out.distances) + row * neighbors_ * type_bytes(type_);
   const View to = row_of(bytes, type_, neighbors_);
+  const double factor = 1 / double{scale()};
   float buffer[kBlock];
   for (size_t first = 0; first < neighbors_; first += kBlock) {
     const size_t n = std::min(kBlock, neighbors_ - first);
     for (size_t j = 0; j < n; ++j) {
       const float d2 = first + j < found ? Smallest::value(best[first + j]) : kInfinity;
-      buffer[j] = d2 == kSelf ? 0 : std::sqrt(d2);
+      buffer[j] = d2 == kSelf ? 0 : static_cast<float>(double{std::sqrt(d2)} * factor);
     }
     write_values(*convert_, to, first, n, buffer);
   }
@@ -107,7 +120,8 @@ void NearestNeighborsOp::query(size_t sample, const NeighborsOut& out, uint64_t*
   alignas(64) float d2[kTileSamples];
   for (size_t first = 0; first < count_; first += kTileSamples) {
     const size_t n = std::min(kTileSamples, count_ - first);
-    kernels_->one(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_, d2);
+    kernels_->one(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_, scale(),
+                  d2);
     if (sample - first < n) d2[sample - first] = kSelf;
     selection_->smallest(d2, n, first, selection);
   }
@@ -125,8 +139,8 @@ void NearestNeighborsOp::query_group(size_t group, const NeighborsOut& out, uint
   alignas(64) float d2[kGroupSamples * kTileSamples];
   for (size_t first = 0; first < count_; first += kTileSamples) {
     const size_t n = std::min(kTileSamples, count_ - first);
-    kernels_->group(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_, d2,
-                    kTileSamples);
+    kernels_->group(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_,
+                    scale(), d2, kTileSamples);
     for (size_t r = 0; r < rows; ++r) {
       float* row = d2 + r * kTileSamples;
       if (begin + r - first < n) row[begin + r - first] = kSelf;
