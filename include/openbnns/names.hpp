@@ -93,6 +93,17 @@ inline constexpr CppName kCppNames[] = {
     {"stddev", "standard_deviation"},
     {"axis0", "first_transpose_axis"},
     {"axis1", "second_transpose_axis"},
+    {"K", "k"},
+    {"max_n_samples", "capacity"},
+    {"n_features", "dimension_count"},
+    {"n_neighbors", "neighbor_count"},
+    {"n_new_samples", "the number of samples"},
+    {"data_ptr", "samples.data"},
+    {"input_batch_stride", "the batch stride of input"},
+    {"best_values_batch_stride", "the batch stride of best_values"},
+    {"best_indices_batch_stride", "the batch stride of best_indices"},
+    {"test_indices_batch_stride", "the batch stride of test_indices"},
+    {"output_batch_stride", "the batch stride of output"},
 };
 
 inline std::string_view cpp_name(std::string_view word) {

@@ -32,6 +32,7 @@
 #include "random.hpp"
 #include "shape.hpp"
 #include "tensor.hpp"
+#include "top_k.hpp"
 
 #endif
 #endif

@@ -22,8 +22,12 @@ namespace field {
   }
 
 OPENBNNS_FIELD(alpha);
+OPENBNNS_FIELD(axis);
+OPENBNNS_FIELD(best_values);
+OPENBNNS_FIELD(capacity);
 OPENBNNS_FIELD(convolution_weights);
 OPENBNNS_FIELD(dictionary);
+OPENBNNS_FIELD(dimension_count);
 OPENBNNS_FIELD(fully_connected_weights);
 OPENBNNS_FIELD(function);
 OPENBNNS_FIELD(group_count);
@@ -33,13 +37,16 @@ OPENBNNS_FIELD(input_a);
 OPENBNNS_FIELD(input_b);
 OPENBNNS_FIELD(input_c);
 OPENBNNS_FIELD(input_gradient);
+OPENBNNS_FIELD(k);
 OPENBNNS_FIELD(kernel_size);
 OPENBNNS_FIELD(labels);
 OPENBNNS_FIELD(learning_rate);
 OPENBNNS_FIELD(loss_function);
+OPENBNNS_FIELD(neighbor_count);
 OPENBNNS_FIELD(normalization);
 OPENBNNS_FIELD(output);
 OPENBNNS_FIELD(output_gradient);
+OPENBNNS_FIELD(test_indices);
 OPENBNNS_FIELD(type);
 OPENBNNS_FIELD(weights);
 OPENBNNS_FIELD(weights_gradient);

@@ -161,6 +161,38 @@ inline std::string check_gumbel_max() {
   return expect_distribution(sample, [sum](double v) { return std::exp(-sum * std::exp(-v)); });
 }
 
+// In an output of one element per row it is the index of that maximum: i with probability
+// e^x_i / sum e^x_j. Seven standard errors are exceeded less than once in 1e11 runs.
+inline std::string check_gumbel_index() {
+  constexpr size_t kWidth = 6, kRows = 20000;
+  const BNNSLayerParametersActivation p = {
+      .i_desc = describe(vector_of(kWidth), nullptr),
+      .o_desc = describe(vector_of(1), nullptr),
+      .activation = {
+          .function = BNNSActivationFunctionGumbelMax, .alpha = 1, .beta = kGumbelEpsilon}};
+  BNNSFilter f = BNNSFilterCreateLayerActivation(&p, nullptr);
+  if (!f) return failure();
+  const float row[kWidth] = {0.5f, -1, 2, 0, 1.5f, -3};
+  double sum = 0, counts[kWidth] = {};
+  for (float v : row) sum += std::exp(double{v});
+  std::vector<float> x, y(kRows);
+  for (size_t r = 0; r < kRows; ++r) x.insert(x.end(), row, row + kWidth);
+  const int status = BNNSFilterApplyBatch(f, kRows, x.data(), kWidth, y.data(), 1);
+  BNNSFilterDestroy(f);
+  if (status != 0) return failure();
+  for (const float index : y) {
+    for (size_t i = 0; i < kWidth; ++i) counts[i] += index == static_cast<float>(i);
+  }
+  for (size_t i = 0; i < kWidth; ++i) {
+    const double share = std::exp(double{row[i]}) / sum,
+                 error = std::sqrt(share * (1 - share) / kRows);
+    if (std::abs(counts[i] / kRows - share) > 7 * error)
+      return "index " + std::to_string(i) + " comes " + std::to_string(counts[i]) + " times, " +
+             std::to_string(share * kRows) + " expected";
+  }
+  return "";
+}
+
 // In eps: the sum 1, as every sum; exponentials above and below the line 2 each; differences from
 // the maximum 0.25 each; the quotient 1, as reciprocal and product.
 inline std::string check_long_softmax() {
@@ -193,7 +225,8 @@ inline void add_activation_checks(Suite& suite) {
                        {"activation/batch/empty", check_empty_batch},
                        {"activation/first_generation/relu", check_first_generation_activation},
                        {"activation/distribution/gumbel", check_gumbel},
-                       {"activation/distribution/gumbel_max", check_gumbel_max}});
+                       {"activation/distribution/gumbel_max", check_gumbel_max},
+                       {"activation/distribution/gumbel_index", check_gumbel_index}});
 }
 
 }  // namespace spec

@@ -94,18 +94,6 @@ extern "C" int BNNSCompareTensor(const BNNSNDArrayDescriptor*, const BNNSNDArray
   return boundary::not_implemented("BNNSCompareTensor", -1);
 }
 
-extern "C" int BNNSDirectApplyTopK(size_t, size_t, size_t, const BNNSNDArrayDescriptor*, size_t,
-                                   BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*, size_t,
-                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSDirectApplyTopK", -1);
-}
-
-extern "C" int BNNSDirectApplyInTopK(size_t, size_t, size_t, const BNNSNDArrayDescriptor*, size_t,
-                                     const BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*,
-                                     size_t, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSDirectApplyInTopK", -1);
-}
-
 extern "C" int BNNSTile(const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
                         const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSTile", -1);
@@ -136,28 +124,6 @@ extern "C" int BNNSCropResizeBackward(const BNNSLayerParametersCropResize*, BNNS
                                       const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
                                       const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSCropResizeBackward", -1);
-}
-
-// ---- Nearest neighbours ----
-
-extern "C" BNNSNearestNeighbors BNNSCreateNearestNeighbors(unsigned int, unsigned int, unsigned int,
-                                                           BNNSDataType,
-                                                           const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCreateNearestNeighbors", nullptr);
-}
-
-// NULL is accepted; no other handle can exist yet.
-extern "C" void BNNSDestroyNearestNeighbors(BNNSNearestNeighbors handle) {
-  if (handle != nullptr)
-    static_cast<void>(boundary::not_implemented("BNNSDestroyNearestNeighbors", 0));
-}
-
-extern "C" int BNNSNearestNeighborsLoad(BNNSNearestNeighbors, unsigned int, const void*) {
-  return boundary::not_implemented("BNNSNearestNeighborsLoad", -1);
-}
-
-extern "C" int BNNSNearestNeighborsGetInfo(BNNSNearestNeighbors, int, int*, void*) {
-  return boundary::not_implemented("BNNSNearestNeighborsGetInfo", -1);
 }
 
 // ---- Sparse weights ----

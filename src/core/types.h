@@ -28,6 +28,11 @@ constexpr size_t type_bytes(BNNSDataType type) {
   return (static_cast<uint32_t>(type) & 0x7FFF) / 8;
 }
 
+// A floating-point type represents all whole numbers up to 2^digits exactly.
+constexpr size_t exact_digits(BNNSDataType type) {
+  return type == BNNSDataTypeFloat32 ? 24 : type == BNNSDataTypeFloat16 ? 11 : 8;
+}
+
 // Axes are in memory order: axis 0 is that of stride[0], the fastest. `pair[k]` is the index in
 // size[] of the axis of stride[k]; `tuple[i]` is the index in size[] of logical coordinate i (the
 // coordinates of a matrix are row, column).

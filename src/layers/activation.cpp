@@ -1,6 +1,7 @@
 // The stand-alone activation filter: y = f(x), dx = f'(x or y) dy, and the gradient of a trainable
 // slope, dalpha = sum over x < 0 of dy x. Input and output have equal counts; elements pair up in
-// the order of memory, so that differing layouts reshape and differing types convert.
+// the order of memory, so that differing layouts reshape and differing types convert. GumbelMax may
+// have an output of size 1 along its axes, which then receives the index of the maximum.
 #include "layers/activation.h"
 
 #include <cmath>
@@ -8,6 +9,7 @@
 
 #include "core/call.h"
 #include "core/parallel.h"
+#include "layers/activation_read.h"
 #include "layers/integer_constants.h"
 #include "ops/copy.h"
 #include "ops/random/random.h"
@@ -18,71 +20,16 @@ namespace {
 
 constexpr BNNSActivationFunction kIdentity = BNNSActivationFunctionIdentity;
 
-struct ActivationParameters {
-  const ActivationInfo* info;
-  Descriptor in, out;
-  uint32_t axis_flags;
-  size_t channels = 1;
-  size_t plane = 1;  // elements of a channel, which are consecutive in memory order
-};
-
-void check_channels(const BNNSLayerParametersActivation& p, ActivationParameters& problem) {
-  const ActivationInfo& info = *problem.info;
-  if (info.kind != ActivationClass::kChannel && info.kind != ActivationClass::kInteger) return;
-  const bool image = p.i_desc.layout == BNNSDataLayoutImageCHW;
-  if (image) {
-    problem.channels = problem.in.size[2];
-    problem.plane = problem.in.size[0] * problem.in.size[1];
-  } else if (info.function == BNNSActivationFunctionIntegerLinearSaturatePerChannel) {
-    require(problem.in.rank() == 1, "i_desc.layout is ", problem.in.layout->name, "; ", info.name,
-            " needs ImageCHW or a vector");
-    problem.channels = problem.in.size[0];
-  } else {
-    require(info.kind == ActivationClass::kInteger, "i_desc.layout is ", problem.in.layout->name,
-            "; ", info.name, " needs ImageCHW");
-  }
-}
-
-void check_types(const ActivationParameters& problem) {
-  const TypeInfo &in = *problem.in.type, &out = *problem.out.type;
-  if (problem.info->kind == ActivationClass::kInteger) {
-    require(in.is_integer() && in.bytes() > 0, "i_desc.data_type is ", in.name, "; ",
-            problem.info->name, " needs an integer type");
-    require(out.is_integer() && out.bytes() > 0, "o_desc.data_type is ", out.name, "; ",
-            problem.info->name, " needs an integer type");
-  }
-  require(can_write(out), "o_desc.data_type is ", out.name, "; it cannot be written");
-}
-
-ActivationParameters read(const BNNSLayerParametersActivation* p) {
-  require(p != nullptr, "layer_params is NULL");
-  ActivationParameters problem = {.info = &read_activation(p->activation),
-                                  .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
-                                  .out = read_descriptor(p->o_desc, "o_desc", Use::kOutput),
-                                  .axis_flags = p->axis_flags};
-  require_plain_layout(problem.in, "i_desc");
-  require_plain_layout(problem.out, "o_desc");
-  if (problem.in.view.count != problem.out.view.count) {
-    fail("i_desc is ", describe(problem.in), ", o_desc is ", describe(problem.out),
-         "; they must have the same number of elements");
-  }
-  check_channels(*p, problem);
-  check_types(problem);
-  if (problem.info->kind == ActivationClass::kAxis) {
-    const uint32_t known = (2u << problem.in.rank()) - 1;
-    require((p->axis_flags & ~known) == 0, "axis_flags is ", p->axis_flags, "; i_desc has ",
-            problem.in.rank(), " axes and the batch, so that only bits of ", known, " may be set");
-    if (problem.axis_flags == 0) problem.axis_flags = 1;
-  }
-  return problem;
-}
-
-// A tensor whose elements are visited along the axes of i_desc.
+// A tensor whose elements are visited along the axes of i_desc. It has the same extents, perhaps
+// with 1 along the flagged axes; or it is contiguous, with as many elements.
 struct AlongAxes {
   const Batch& batch;
-  bool same;  // it has the same extents; otherwise it is contiguous, with as many elements
+  bool same;
+  bool one_per_row;
 
-  AlongAxes(const Batch& tensor, const View& in, const char* field) : batch(tensor) {
+  AlongAxes(const Batch& tensor, const View& in, const char* field, bool gives_index = false)
+      : batch(tensor), same(gives_index), one_per_row(gives_index) {
+    if (gives_index) return;
     const View& view = *tensor.sample;
     same = view.rank == in.rank;
     for (size_t k = 0; same && k < in.rank; ++k) same = view.extent[k] == in.extent[k];
@@ -207,8 +154,9 @@ Axes ActivationFilter::axes_of(std::initializer_list<AlongAxes> tensors) const {
                  .reduced = (problem_.axis_flags >> flag & 1) != 0,
                  .stride = {}};
     size_t t = 0;
-    for (const auto& [batch, same] : tensors) {
-      const size_t stride = same ? batch.sample->stride[k] : packed;
+    for (const auto& [batch, same, one_per_row] : tensors) {
+      const size_t own = one_per_row && axis.reduced ? 0 : batch.sample->stride[k];
+      const size_t stride = same ? own : packed;
       axis.stride[t++] = static_cast<ptrdiff_t>(is_batch ? batch.step : stride);
     }
     packed *= axis.extent;
@@ -219,12 +167,14 @@ Axes ActivationFilter::axes_of(std::initializer_list<AlongAxes> tensors) const {
 
 void ActivationFilter::apply_axes(const Batch& x_batch, const Batch& y_batch) {
   const View &in = problem_.in.view, &out = problem_.out.view;
-  const Axes axes = axes_of({{x_batch, in, "i_desc"}, {y_batch, in, "o_desc"}});
+  const Axes axes =
+      axes_of({{x_batch, in, "i_desc"}, {y_batch, in, "o_desc", problem_.gives_index}});
   const AxesTensor x = {x_batch.data, in.type, in.scaling};
   const AxesTensor y = {y_batch.data, out.type, out.scaling};
   if (problem_.info->function == BNNSActivationFunctionGumbelMax) {
     const ActivationCoefficients& p = function_.coefficients();
-    run_gumbel_max(softmax_run_, axes, p.alpha, p.beta, streams_.next(), x, y);
+    const auto run = problem_.gives_index ? run_gumbel_index : run_gumbel_max;
+    run(softmax_run_, axes, p.alpha, p.beta, streams_.next(), x, y);
   } else {
     run_softmax(softmax_run_, softmax_kind(), axes, x, y);
   }
@@ -343,20 +293,9 @@ void require_slope_from_output(const FusedActivation& f) {
           double{f.coefficients().alpha}, kRule);
 }
 
-const ActivationInfo& read_activation(const BNNSActivation& activation) {
-  const ActivationInfo* info = find_activation(activation.function);
-  require(info != nullptr, "activation.function is ", static_cast<uint32_t>(activation.function),
-          "; that is no BNNSActivationFunction");
-  require(!info->uses_alpha || std::isfinite(activation.alpha), "activation.alpha is ",
-          double{activation.alpha}, "; ", info->name, " needs a finite one");
-  require(!info->uses_beta || std::isfinite(activation.beta), "activation.beta is ",
-          double{activation.beta}, "; ", info->name, " needs a finite one");
-  return *info;
-}
-
 BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameters,
                                   const BNNSFilterParameters* filter_parameters) {
-  const ActivationParameters problem = read(parameters);
+  const ActivationParameters problem = read_activation_layer(parameters);
   return make_filter<ActivationFilter>(FilterOptions(filter_parameters), problem,
                                        parameters->activation);
 }
@@ -364,7 +303,7 @@ BNNSFilter make_activation_filter(const BNNSLayerParametersActivation* parameter
 void apply_activation(const BNNSLayerParametersActivation* parameters,
                       const BNNSFilterParameters* filter_parameters, size_t batch, size_t in_stride,
                       size_t out_stride) {
-  const ActivationParameters problem = read(parameters);
+  const ActivationParameters problem = read_activation_layer(parameters);
   ActivationFilter filter(FilterOptions(filter_parameters), problem, parameters->activation);
   filter.apply({.batch = batch,
                 .in = parameters->i_desc.data,

@@ -120,11 +120,6 @@ bool shapes_agree(const Descriptor& desc, const Descriptor& probabilities) {
   return agree;
 }
 
-// The type represents all whole numbers up to 2^digits exactly.
-size_t exact_digits(BNNSDataType type) {
-  return type == BNNSDataTypeFloat32 ? 24 : type == BNNSDataTypeFloat16 ? 11 : 8;
-}
-
 void arrange(Distributions& d) {
   const size_t leading = d.probabilities.rank() - 1;
   size_t step[kMaxRank] = {};

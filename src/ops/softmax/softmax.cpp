@@ -314,35 +314,72 @@ void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Axes& a
   });
 }
 
-void run_gumbel_max(const SoftmaxRun& run, const Axes& axes, float alpha, float beta,
-                    uint64_t stream, const AxesTensor& x_tensor, const AxesTensor& y_tensor) {
-  const Plan plan(axes, false);
-  const ActivationCoefficients parameters = {.alpha = alpha, .beta = beta};
-  const Port x(*run.convert, x_tensor, plan.run_stride[0]);
-  const Port y(*run.convert, y_tensor, plan.run_stride[1]);
+namespace {
+
+struct Winner {
+  float value = kLowest;
+  size_t index = 0;
+};
+
+// Calls finish(offsets of the row, its winner) for every row.
+template <class Finish>
+void find_winners(const SoftmaxRun& run, const Plan& plan, const Port& x,
+                  const ActivationCoefficients& parameters, uint64_t stream, const Finish& finish) {
   for_rows(run, plan, [&](const AxesOffsets& row, size_t number) {
     alignas(64) float buffer[kBlock], noise[kBlock];
-    uint64_t counter = number * plan.row_length();
-    float top = kLowest;
+    const uint64_t first = number * plan.row_length();
+    size_t index = 0;
+    Winner top;
     for_pieces(plan, row, kBlock, [&](const AxesOffsets& at, size_t n) {
-      random_open_units(stream, counter, n, noise);
-      counter += n;
+      random_open_units(stream, first + index, n, noise);
       run.gumbel(noise, noise, n, parameters);
       const float* values = x.fetch(at[0], n, buffer);
       for (size_t i = 0; i < n; ++i) {
         const float sum = noise[i] + values[i];
-        if (sum > top || sum != sum) top = sum;
+        const bool first_nan = sum != sum && top.value == top.value;
+        if (sum > top.value || first_nan) top = {.value = sum, .index = index + i};
       }
+      index += n;
     });
-    std::fill_n(buffer, kBlock, top);
+    finish(row, top);
+  });
+}
+
+}  // namespace
+
+void run_gumbel_max(const SoftmaxRun& run, const Axes& axes, float alpha, float beta,
+                    uint64_t stream, const AxesTensor& x_tensor, const AxesTensor& y_tensor) {
+  const Plan plan(axes, false);
+  const Port x(*run.convert, x_tensor, plan.run_stride[0]);
+  const Port y(*run.convert, y_tensor, plan.run_stride[1]);
+  const auto finish = [&](const AxesOffsets& row, const Winner& top) {
+    alignas(64) float buffer[kBlock];
+    std::fill_n(buffer, kBlock, top.value);
     for_pieces(plan, row, kBlock, [&](const AxesOffsets& at, size_t n) {
       if (y.direct()) {
-        std::fill_n(y.in_place(at[1]), n, top);
+        std::fill_n(y.in_place(at[1]), n, top.value);
       } else {
         y.flush(at[1], n, buffer);
       }
     });
-  });
+  };
+  find_winners(run, plan, x, {.alpha = alpha, .beta = beta}, stream, finish);
+}
+
+void run_gumbel_index(const SoftmaxRun& run, const Axes& axes, float alpha, float beta,
+                      uint64_t stream, const AxesTensor& x_tensor, const AxesTensor& y_tensor) {
+  const Plan plan(axes, false);
+  const Port x(*run.convert, x_tensor, plan.run_stride[0]);
+  const Port y(*run.convert, y_tensor, 1);
+  const auto finish = [&](const AxesOffsets& row, const Winner& top) {
+    const auto index = static_cast<float>(top.index);
+    if (y.direct()) {
+      *y.in_place(row[1]) = index;
+    } else {
+      y.flush(row[1], 1, &index);
+    }
+  };
+  find_winners(run, plan, x, {.alpha = alpha, .beta = beta}, stream, finish);
 }
 
 }  // namespace bnns::impl

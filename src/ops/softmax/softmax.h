@@ -1,4 +1,5 @@
-// Softmax, log-softmax and their gradients over any set of axes, and the maximum of Gumbel noise.
+// Softmax, log-softmax and their gradients over any set of axes, and the maximum of Gumbel noise or
+// its place.
 //   softmax:     y = e^(x - max) / sum,       dx = y (dy - sum(dy y))
 //   log-softmax: y = x - max - log(sum),      dx = dy - e^y sum(dy)
 // A grain is a number of rows (one row: the elements of one normalisation); no row is split, so
@@ -74,5 +75,11 @@ void run_softmax_backward(const SoftmaxRun& run, SoftmaxKind kind, const Axes& a
 // y = max over the row of x + Gumbel noise (alpha, beta), written to every element of the row.
 void run_gumbel_max(const SoftmaxRun& run, const Axes& axes, float alpha, float beta,
                     uint64_t stream, const AxesTensor& x, const AxesTensor& y);
+
+// y = the index of that maximum in the row, whose elements are counted along the fastest axis
+// first; of the first NaN, if there is one. y has one element per row: its strides along the row
+// are 0. With alpha 1 and beta near 0 the index is i with probability softmax(x)_i.
+void run_gumbel_index(const SoftmaxRun& run, const Axes& axes, float alpha, float beta,
+                      uint64_t stream, const AxesTensor& x, const AxesTensor& y);
 
 }  // namespace bnns::impl

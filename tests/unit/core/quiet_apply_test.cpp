@@ -189,8 +189,8 @@ TEST(QuietLarge, OneThreadNeverWakesAnother) {
   BNNSFilterDestroy(filter);
 }
 
-// Calls without a filter: a step, clipping, random numbers. A generator has a state to guard and
-// takes its own lock, once a call.
+// Calls without a filter: a step, clipping, random numbers, the best of a few. A generator has a
+// state to guard and takes its own lock, once a call.
 TEST(QuietCalls, StepClipAndFill) {
   if (test::kSanitized) GTEST_SKIP();
   std::vector<float> values(5 * 300, 0.5f);
@@ -209,11 +209,14 @@ TEST(QuietCalls, StepClipAndFill) {
   BNNSRandomGenerator generator =
       BNNSCreateRandomGeneratorWithSeed(BNNSRandomGeneratorMethodAES_CTR, 1, &one_thread);
   ASSERT_NE(generator, nullptr) << OpenBNNSGetLastError();
+  float best_values[5];
+  BNNSNDArrayDescriptor best = test::vector(5, best_values);
   const auto all = [&] {
     return BNNSOptimizerStep(BNNSOptimizerFunctionAdamWithClipping, &adam, 1, parameters, gradients,
                              states, &one_thread) |
            BNNSClipByValue(&d[4], &d[0], -1, 1) | BNNSClipByNorm(&d[4], &d[0], 1, 0) |
-           BNNSRandomFillNormalFloat(generator, &d[1], 0, 1);
+           BNNSRandomFillNormalFloat(generator, &d[1], 0, 1) |
+           BNNSDirectApplyTopK(5, 0, 1, &d[0], 0, &best, 0, nullptr, 0, &one_thread);
   };
   ASSERT_EQ(all(), 0) << OpenBNNSGetLastError();
   const size_t locks = lock_calls;

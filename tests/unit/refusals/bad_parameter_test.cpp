@@ -145,6 +145,64 @@ TEST(BadParameter, Axes) {
   expect_refused(rows);
 }
 
+// An output of one element per row is for GumbelMax alone, and has to hold the index.
+TEST(BadParameter, IndexOfTheMaximum) {
+  using Call = ActivationCreate;
+  const auto gumbel = [](const BNNSNDArrayDescriptor& in, const BNNSNDArrayDescriptor& out,
+                         uint32_t flags) {
+    return [=](Call& c) {
+      c.params.i_desc = in;
+      c.params.o_desc = out;
+      c.params.activation = activation(BNNSActivationFunctionGumbelMax, 1, 1);
+      c.params.axis_flags = flags;
+    };
+  };
+  const BNNSNDArrayDescriptor image = array(BNNSDataLayoutImageCHW, {3, 2, 2});
+  BNNSNDArrayDescriptor scaled = vector_of(1, nullptr, BNNSDataTypeInt32), biased = scaled;
+  scaled.data_scale = 2;
+  biased.data_bias = 1;
+  std::vector<Row<Call>> rows = {
+      {"two per row",
+       {"{12}", "{2}", "same number", "size 1"},
+       gumbel(vector_of(12), vector_of(2), 0)},
+      {"another axis",
+       {"i_desc", "o_desc", "size 1 along the axes"},
+       gumbel(image, array(BNNSDataLayoutImageCHW, {1, 2, 2}), 2)},
+      {"one of two axes",
+       {"size 1 along the axes"},
+       gumbel(image, array(BNNSDataLayoutImageCHW, {1, 2, 2}), 3)},
+      {"another layout",
+       {"ImageCHW", "3DLastMajor", "the same layout"},
+       gumbel(image, array(BNNSDataLayout3DLastMajor, {1, 2, 2}), 1)},
+      {"the axis left out",
+       {"RowMajorMatrix", "Vector", "the same layout"},
+       gumbel(matrix_of(4, 3), vector_of(3), 1)},
+      {"along the batch", {"size 1 along the axes"}, gumbel(vector_of(12), vector_of(1), 3)},
+      {"Boolean",
+       {"o_desc.data_type", "Boolean", "an index needs"},
+       gumbel(vector_of(2), vector_of(1, nullptr, BNNSDataTypeBoolean), 0)},
+      {"scale", {"o_desc.data_type", "without scale and bias"}, gumbel(vector_of(3), scaled, 0)},
+      {"bias", {"o_desc.data_type", "without scale and bias"}, gumbel(vector_of(3), biased, 0)},
+      {"below a byte",
+       {"o_desc.data_type", "Int4", "cannot be written"},
+       gumbel(vector_of(3), vector_of(1, nullptr, BNNSDataTypeInt4), 0)},
+      {"narrow",
+       {"o_desc.data_type", "Int8", "128 elements", "a row has 129"},
+       gumbel(vector_of(129), vector_of(1, nullptr, BNNSDataTypeInt8), 0)},
+  };
+  for (const auto function : {BNNSActivationFunctionSoftmax, BNNSActivationFunctionLogSoftmax,
+                              BNNSActivationFunctionGumbel, BNNSActivationFunctionTanh}) {
+    rows.push_back({"another function",
+                    {"Vector {12}", "Vector {1}", "same number of elements"},
+                    [=](Call& c) {
+                      c.params.i_desc = vector_of(12);
+                      c.params.o_desc = vector_of(1);
+                      c.params.activation = activation(function, 1, 1);
+                    }});
+  }
+  expect_refused(rows);
+}
+
 TEST(BadParameter, AxesThatExist) {
   for (uint32_t flags = 0; flags < 16; ++flags) {
     EXPECT_TRUE(make_activation(array(BNNSDataLayoutImageCHW, {3, 2, 2}),
