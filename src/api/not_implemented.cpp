@@ -36,16 +36,6 @@ extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDrop
   return boundary::not_implemented("BNNSFilterCreateLayerDropout", nullptr);
 }
 
-extern "C" BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction*,
-                                                     const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerReduction", nullptr);
-}
-
-extern "C" int BNNSDirectApplyReduction(const BNNSLayerParametersReduction*,
-                                        const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSDirectApplyReduction", -1);
-}
-
 extern "C" BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding*,
                                                      const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSFilterCreateLayerEmbedding", nullptr);
@@ -93,11 +83,6 @@ extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
 }
 
 // ---- Direct tensor operations ----
-
-extern "C" int BNNSCompareTensor(const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                                 BNNSRelationalOperator, BNNSNDArrayDescriptor*) {
-  return boundary::not_implemented("BNNSCompareTensor", -1);
-}
 
 extern "C" int BNNSDirectApplyTopK(size_t, size_t, size_t, const BNNSNDArrayDescriptor*, size_t,
                                    BNNSNDArrayDescriptor*, size_t, BNNSNDArrayDescriptor*, size_t,
