@@ -5,6 +5,7 @@
 #include "layers/embedding.h"
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
+#include "layers/reduction.h"
 
 using namespace bnns::impl;
 
@@ -33,6 +34,12 @@ BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params
                                      const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerGram",
                           [&] { return make_gram_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction* layer_params,
+                                          const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerReduction",
+                          [&] { return make_reduction_filter(layer_params, filter_params); });
 }
 
 void BNNSFilterDestroy(BNNSFilter filter) {

@@ -1,8 +1,10 @@
 // Functions that work on the data of their descriptors, without a filter.
 #include "api/boundary.h"
 #include "layers/activation.h"
+#include "layers/compare.h"
 #include "layers/copy.h"
 #include "layers/quantizer.h"
+#include "layers/reduction.h"
 
 using namespace bnns::impl;
 
@@ -22,6 +24,17 @@ int BNNSDirectApplyQuantizer(const BNNSLayerParametersQuantization* layer_params
   return boundary::status("BNNSDirectApplyQuantizer", [&] {
     apply_quantizer(layer_params, filter_params, batch_size, input_stride, output_stride);
   });
+}
+
+int BNNSDirectApplyReduction(const BNNSLayerParametersReduction* layer_params,
+                             const BNNSFilterParameters* filter_params) {
+  return boundary::status("BNNSDirectApplyReduction",
+                          [&] { apply_reduction(layer_params, filter_params); });
+}
+
+int BNNSCompareTensor(const BNNSNDArrayDescriptor* in0, const BNNSNDArrayDescriptor* in1,
+                      BNNSRelationalOperator op, BNNSNDArrayDescriptor* out) {
+  return boundary::status("BNNSCompareTensor", [&] { compare_tensors(in0, in1, op, out); });
 }
 
 int BNNSCopy(BNNSNDArrayDescriptor* dest, const BNNSNDArrayDescriptor* src,

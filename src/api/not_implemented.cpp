@@ -36,16 +36,6 @@ extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDrop
   return boundary::not_implemented("BNNSFilterCreateLayerDropout", nullptr);
 }
 
-extern "C" BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction*,
-                                                     const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerReduction", nullptr);
-}
-
-extern "C" int BNNSDirectApplyReduction(const BNNSLayerParametersReduction*,
-                                        const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSDirectApplyReduction", -1);
-}
-
 // ---- Multi-head attention ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(
@@ -88,11 +78,6 @@ extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
 }
 
 // ---- Direct tensor operations ----
-
-extern "C" int BNNSCompareTensor(const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                                 BNNSRelationalOperator, BNNSNDArrayDescriptor*) {
-  return boundary::not_implemented("BNNSCompareTensor", -1);
-}
 
 extern "C" int BNNSTile(const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
                         const BNNSFilterParameters*) {

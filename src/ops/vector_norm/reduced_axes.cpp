@@ -8,7 +8,7 @@
 #include "core/checked.h"
 #include "core/parallel.h"
 #include "ops/convert/blocks.h"
-#include "math/half.h"
+#include "ops/convert/single_value.h"
 #include "ops/vector_norm/vector_norm.h"
 
 namespace bnns::impl {
@@ -42,36 +42,6 @@ struct Plan {
   size_t parts = 1, part_length = 1;  // a few large groups are cut into parts
   bool across = false;
 };
-
-double read_value(const AxesTensor& values, ptrdiff_t offset) {
-  switch (values.type) {
-    case BNNSDataTypeFloat16:
-      return double{half_to_float(static_cast<const uint16_t*>(values.data)[offset])};
-    case BNNSDataTypeBFloat16:
-      return double{bfloat_to_float(static_cast<const uint16_t*>(values.data)[offset])};
-    default:
-      return double{static_cast<const float*>(values.data)[offset]};
-  }
-}
-
-void write_value(const AxesTensor& values, ptrdiff_t offset, double value) {
-  const auto rounded = static_cast<float>(value);
-  switch (values.type) {
-    case BNNSDataTypeFloat16:
-      static_cast<uint16_t*>(values.data)[offset] = float_to_half(rounded);
-      break;
-    case BNNSDataTypeBFloat16:
-      static_cast<uint16_t*>(values.data)[offset] = float_to_bfloat(rounded);
-      break;
-    default:
-      static_cast<float*>(values.data)[offset] = rounded;
-      break;
-  }
-}
-
-void* shifted(const AxesTensor& tensor, ptrdiff_t offset) {
-  return static_cast<char*>(tensor.data) + offset * static_cast<ptrdiff_t>(type_bytes(tensor.type));
-}
 
 // The steps of every group: compute its sum of squares (if `sums`); factor = finish(sum, offset of
 // the group's value); y = or += factor * x (if `scales`).
