@@ -9,7 +9,7 @@
 
 namespace boundary = bnns::impl::boundary;
 
-// ---- Permute, padding, resize, dropout, reduction, embedding, quantization ----
+// ---- Permute, padding, dropout, reduction, embedding, quantization ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*,
                                                    const BNNSFilterParameters*) {
@@ -24,11 +24,6 @@ extern "C" int BNNSPermuteFilterApplyBackwardBatch(BNNSFilter, size_t, BNNSNDArr
 extern "C" BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadding*,
                                                    const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSFilterCreateLayerPadding", nullptr);
-}
-
-extern "C" BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize*,
-                                                  const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerResize", nullptr);
 }
 
 extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*,
@@ -151,18 +146,6 @@ extern "C" int BNNSShuffle(BNNSShuffleType, const BNNSNDArrayDescriptor*, BNNSND
 extern "C" int BNNSBandPart(int, int, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
                             const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSBandPart", -1);
-}
-
-extern "C" int BNNSCropResize(const BNNSLayerParametersCropResize*, const BNNSNDArrayDescriptor*,
-                              const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                              const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCropResize", -1);
-}
-
-extern "C" int BNNSCropResizeBackward(const BNNSLayerParametersCropResize*, BNNSNDArrayDescriptor*,
-                                      const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                                      const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCropResizeBackward", -1);
 }
 
 // ---- Nearest neighbours ----
