@@ -16,6 +16,7 @@
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
+#include "workloads/resize.h"
 #include "workloads/reference.h"
 #include "workloads/workloads.h"
 
@@ -107,6 +108,7 @@ class Ours final : public Peer {
   void pooling(const Pooling& p, Rows& rows) override {
     add_our_pooling(p, int(threads_), rows);
   }
+  void resize(const Resize& p, Rows& rows) override { add_our_resize(p, int(threads_), rows); }
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {

@@ -93,6 +93,7 @@ inline constexpr CppName kCppNames[] = {
     {"stddev", "standard_deviation"},
     {"axis0", "first_transpose_axis"},
     {"axis1", "second_transpose_axis"},
+    {"roi", "region_of_interest"},
 };
 
 inline std::string_view cpp_name(std::string_view word) {

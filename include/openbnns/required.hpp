@@ -22,6 +22,7 @@ namespace field {
   }
 
 OPENBNNS_FIELD(alpha);
+OPENBNNS_FIELD(box_coordinate_mode);
 OPENBNNS_FIELD(convolution_weights);
 OPENBNNS_FIELD(fully_connected_weights);
 OPENBNNS_FIELD(function);
@@ -32,6 +33,7 @@ OPENBNNS_FIELD(input_a);
 OPENBNNS_FIELD(input_b);
 OPENBNNS_FIELD(input_c);
 OPENBNNS_FIELD(input_gradient);
+OPENBNNS_FIELD(interpolation_method);
 OPENBNNS_FIELD(kernel_size);
 OPENBNNS_FIELD(labels);
 OPENBNNS_FIELD(learning_rate);
@@ -39,6 +41,7 @@ OPENBNNS_FIELD(loss_function);
 OPENBNNS_FIELD(normalization);
 OPENBNNS_FIELD(output);
 OPENBNNS_FIELD(output_gradient);
+OPENBNNS_FIELD(region_of_interest);
 OPENBNNS_FIELD(type);
 OPENBNNS_FIELD(weights);
 
