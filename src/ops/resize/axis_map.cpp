@@ -37,15 +37,26 @@ Position linear(const ResizeRule& rule, size_t sources, size_t targets, size_t t
           .second = static_cast<float>(static_cast<double>(rest) / whole)};
 }
 
-ResizeRow forward_row(const ResizeRule& rule, const AxisMap& map) {
+ResizeRow row_of(const ResizeRule& rule, const AxisMap& map) {
   const bool twice = map.targets == 2 * map.sources && !rule.corners;
   if (!rule.linear) return twice ? ResizeRow::kRepeat : ResizeRow::kCells;
-  return twice ? ResizeRow::kTwice : ResizeRow::kPairs;
+  return twice ? ResizeRow::kTwice : ResizeRow::kGather2;
 }
 
-ResizeRow backward_row(ResizeRow forward) {
+ResizeRow transposed_row(ResizeRow forward, size_t widest) {
   if (forward == ResizeRow::kRepeat) return ResizeRow::kRepeatBack;
-  return forward == ResizeRow::kTwice ? ResizeRow::kTwiceBack : ResizeRow::kSums;
+  if (forward == ResizeRow::kTwice) return ResizeRow::kTwiceBack;
+  if (widest <= 2) return ResizeRow::kGather2;
+  return widest <= 4 ? ResizeRow::kGather4 : ResizeRow::kSums;
+}
+
+void set_dense(const Memory& memory, AxisMap& map) {
+  const size_t most = map.row == ResizeRow::kGather2 ? 2 : map.row == ResizeRow::kGather4 ? 4 : 0;
+  if (most == 0) return;
+  map.dense = Array<float>(memory, most * map.targets);
+  for (size_t i = 0; i < most; ++i)
+    for (size_t t = 0; t < map.targets; ++t)
+      map.dense[i * map.targets + t] = i < map.taps(t) ? map.weight[map.offset[t] + i] : 0;
 }
 
 void measure(AxisMap& map) {
@@ -69,9 +80,6 @@ AxisMap empty_map(const Memory& memory, size_t sources, size_t targets, size_t w
 
 AxisMap forward_map(const Memory& memory, const ResizeRule& rule, size_t sources, size_t targets) {
   AxisMap map = empty_map(memory, sources, targets, rule.linear ? 2 * targets : targets);
-  map.row = forward_row(rule, map);
-  if (map.row == ResizeRow::kPairs)
-    for (Array<float>& weights : map.pair) weights = Array<float>(memory, targets);
   uint32_t weights = 0;
   for (size_t t = 0; t < targets; ++t) {
     const Position p =
@@ -80,12 +88,11 @@ AxisMap forward_map(const Memory& memory, const ResizeRule& rule, size_t sources
     map.offset[t] = weights;
     map.weight[weights++] = p.first;
     if (p.second != 0) map.weight[weights++] = p.second;
-    if (map.row != ResizeRow::kPairs) continue;
-    map.pair[0][t] = p.first;
-    map.pair[1][t] = p.second;
   }
   map.offset[targets] = weights;
   measure(map);
+  map.row = row_of(rule, map);
+  set_dense(memory, map);
   return map;
 }
 
@@ -94,7 +101,6 @@ AxisMap forward_map(const Memory& memory, const ResizeRule& rule, size_t sources
 AxisMap transposed_map(const Memory& memory, const AxisMap& forward) {
   const size_t sources = forward.targets, targets = forward.sources;
   AxisMap map = empty_map(memory, sources, targets, forward.offset[sources]);
-  map.row = backward_row(forward.row);
   std::fill_n(map.offset.data(), targets + 1, uint32_t{0});
   for (size_t t = 0; t < sources; ++t)
     for (size_t s = forward.begin[t]; s < forward.end(t); ++s)
@@ -111,6 +117,8 @@ AxisMap transposed_map(const Memory& memory, const AxisMap& forward) {
       map.weight[map.offset[s] + t - map.begin[s]] = forward.weight[forward.offset[t] + i];
     }
   measure(map);
+  map.row = transposed_row(forward.row, map.widest);
+  set_dense(memory, map);
   return map;
 }
 

@@ -23,14 +23,15 @@ struct ResizeRule {
 // How a row along the axis is computed; the special kinds serve factors of 2.
 enum class ResizeRow : uint8_t {
   kCells,       // each target is one source
-  kPairs,       // each target is one source or two
+  kGather2,     // at most two sources for each target
+  kGather4,     // at most four
   kSums,        // any number of sources
   kRepeat,      // nearest, twice as many targets
   kRepeatBack,  // its transpose
   kTwice,       // linear between cell centres, twice as many targets
   kTwiceBack,   // its transpose
 };
-constexpr size_t kResizeRows = 7;
+constexpr size_t kResizeRows = 8;
 
 // Longer axes are refused: products of two extents and a few bits fit 64 bits, indices 32.
 constexpr size_t kLongestResizedAxis = size_t{1} << 30;
@@ -44,7 +45,8 @@ struct AxisMap {
   ResizeRow row = ResizeRow::kCells;
   Array<uint32_t> begin, offset;
   Array<float> weight;
-  Array<float> pair[2];  // kPairs: the weights of both sources, that of the second may be 0
+  // Rows that gather: weight i of target t at i * targets + t, or 0 if there is no such source.
+  Array<float> dense;
 
   explicit operator bool() const { return targets != 0; }
   size_t taps(size_t t) const { return offset[t + 1] - offset[t]; }

@@ -56,21 +56,26 @@ void Cells(const ResizeRowCall& c) {
   for (size_t i = 0; i < c.count; ++i) c.to[i] = c.from[begin[i] - c.first_source];
 }
 
-void Pairs(const ResizeRowCall& given) {
+// A lane without a source, or with fewer than others, reads a cell that is there and drops it.
+template <size_t kTaps>
+void Gather(const ResizeRowCall& given) {
   const ResizeRowCall c = given;
   const auto* begin = reinterpret_cast<const int32_t*>(c.begin + c.first);
-  const float *first = c.pair[0] + c.first, *second = c.pair[1] + c.first;
   ForVectors(c.count, [&](auto d, size_t i) HWY_ATTR {
     const hn::RebindToSigned<decltype(d)> di;
     const auto cell =
         hn::Sub(hn::LoadU(di, begin + i), hn::Set(di, static_cast<int32_t>(c.first_source)));
-    const auto weight = hn::LoadU(d, second + i);
-    const auto alone = hn::Eq(weight, hn::Zero(d));
-    const auto next =
-        hn::Add(cell, hn::IfThenElse(hn::RebindMask(di, alone), hn::Zero(di), hn::Set(di, 1)));
-    const auto a = hn::GatherIndex(d, c.from, cell), b = hn::GatherIndex(d, c.from, next);
-    const auto between = hn::MulAdd(weight, b, hn::Mul(hn::LoadU(d, first + i), a));
-    hn::StoreU(hn::IfThenElse(alone, a, between), d, c.to + i);
+    auto sum = hn::Zero(d);
+    for (size_t k = 0; k < kTaps; ++k) {
+      const auto weight = hn::LoadU(d, c.dense + k * c.targets + c.first + i);
+      const auto none = hn::Eq(weight, hn::Zero(d));
+      const auto there = hn::IfThenZeroElse(hn::RebindMask(di, none),
+                                            hn::Add(cell, hn::Set(di, static_cast<int32_t>(k))));
+      const auto v = hn::GatherIndex(d, c.from, there);
+      const auto more = k == 0 ? hn::Mul(weight, v) : hn::MulAdd(weight, v, sum);
+      sum = hn::IfThenElse(none, sum, more);
+    }
+    hn::StoreU(sum, d, c.to + i);
   });
 }
 
@@ -174,7 +179,7 @@ void RepeatBack(const ResizeRowCall& c) {
 const ResizeKernels* ResizeTable() {
   static constexpr ResizeKernels kTable = {
       .mix = {Mix<1>, Mix<2>, Mix<3>, Mix<4>},
-      .row = {Cells, Pairs, Sums, Repeat, RepeatBack, Twice, TwiceBack},
+      .row = {Cells, Gather<2>, Gather<4>, Sums, Repeat, RepeatBack, Twice, TwiceBack},
       .add = AddRow};
   return &kTable;
 }

@@ -22,7 +22,7 @@ struct ResizeMix {
 // Targets [first, first + count) of a row.
 struct ResizeRowCall {
   const uint32_t *begin, *offset;
-  const float *weight, *pair[2];
+  const float *weight, *dense;
   size_t sources, targets;
   const float* from;  // beginning with source `first_source`
   size_t first_source, first, count;

@@ -129,7 +129,7 @@ class Rows {
     p_.kernels->row[static_cast<size_t>(m.row)]({.begin = m.begin.data(),
                                                  .offset = m.offset.data(),
                                                  .weight = m.weight.data(),
-                                                 .pair = {m.pair[0].data(), m.pair[1].data()},
+                                                 .dense = m.dense.data(),
                                                  .sources = m.sources,
                                                  .targets = m.targets,
                                                  .from = from,
