@@ -108,7 +108,9 @@ class Ours final : public Peer {
   void pooling(const Pooling& p, Rows& rows) override {
     add_our_pooling(p, int(threads_), rows);
   }
-  void resize(const Resize& p, Rows& rows) override { add_our_resize(p, int(threads_), rows); }
+  void resize(const Resize& p, Rows& rows) override {
+    add_our_resize(p, int(threads_), rows);
+  }
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {
