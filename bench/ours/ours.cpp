@@ -17,6 +17,7 @@
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
+#include "workloads/resize.h"
 #include "workloads/reference.h"
 #include "workloads/workloads.h"
 
@@ -110,6 +111,9 @@ class Ours final : public Peer {
   }
   void pooling(const Pooling& p, Rows& rows) override {
     add_our_pooling(p, int(threads_), rows);
+  }
+  void resize(const Resize& p, Rows& rows) override {
+    add_our_resize(p, int(threads_), rows);
   }
 
  private:

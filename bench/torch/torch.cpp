@@ -15,6 +15,7 @@
 #include "workloads/fused.h"
 #include "workloads/matmul.h"
 #include "workloads/pooling.h"
+#include "workloads/resize.h"
 #include "workloads/normalization.h"
 #include "torch/entry.h"
 #include "workloads/workloads.h"
@@ -110,6 +111,7 @@ class Torch final : public Peer {
     add_torch_normalization(p, rows);
   }
   void pooling(const Pooling& p, Rows& rows) override { add_torch_pooling(p, rows); }
+  void resize(const Resize& p, Rows& rows) override { add_torch_resize(p, rows); }
 };
 
 void Torch::activation(const Activation& p, Rows& rows) {

@@ -104,6 +104,7 @@ inline constexpr CppName kCppNames[] = {
     {"best_indices_batch_stride", "the batch stride of best_indices"},
     {"test_indices_batch_stride", "the batch stride of test_indices"},
     {"output_batch_stride", "the batch stride of output"},
+    {"roi", "region_of_interest"},
 };
 
 inline std::string_view cpp_name(std::string_view word) {

@@ -6,6 +6,7 @@
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
 #include "layers/reduction.h"
+#include "layers/resize.h"
 
 using namespace bnns::impl;
 
@@ -34,6 +35,12 @@ BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params
                                      const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerGram",
                           [&] { return make_gram_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize* layer_params,
+                                       const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerResize",
+                          [&] { return make_resize_filter(layer_params, filter_params); });
 }
 
 BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction* layer_params,

@@ -26,11 +26,6 @@ extern "C" BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadd
   return boundary::not_implemented("BNNSFilterCreateLayerPadding", nullptr);
 }
 
-extern "C" BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize*,
-                                                  const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerResize", nullptr);
-}
-
 extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*,
                                                    const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSFilterCreateLayerDropout", nullptr);
@@ -97,18 +92,6 @@ extern "C" int BNNSShuffle(BNNSShuffleType, const BNNSNDArrayDescriptor*, BNNSND
 extern "C" int BNNSBandPart(int, int, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
                             const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSBandPart", -1);
-}
-
-extern "C" int BNNSCropResize(const BNNSLayerParametersCropResize*, const BNNSNDArrayDescriptor*,
-                              const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                              const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCropResize", -1);
-}
-
-extern "C" int BNNSCropResizeBackward(const BNNSLayerParametersCropResize*, BNNSNDArrayDescriptor*,
-                                      const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                                      const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSCropResizeBackward", -1);
 }
 
 // ---- Sparse weights ----
