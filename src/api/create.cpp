@@ -4,6 +4,8 @@
 #include "layers/activation.h"
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
+#include "layers/padding.h"
+#include "layers/permute.h"
 
 using namespace bnns::impl;
 
@@ -26,6 +28,18 @@ BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params
                                      const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerGram",
                           [&] { return make_gram_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadding* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerPadding",
+                          [&] { return make_padding_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerPermute",
+                          [&] { return make_permute_filter(layer_params, filter_params); });
 }
 
 void BNNSFilterDestroy(BNNSFilter filter) {

@@ -11,21 +11,6 @@ namespace boundary = bnns::impl::boundary;
 
 // ---- Permute, padding, resize, dropout, reduction, embedding, quantization ----
 
-extern "C" BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*,
-                                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerPermute", nullptr);
-}
-
-extern "C" int BNNSPermuteFilterApplyBackwardBatch(BNNSFilter, size_t, BNNSNDArrayDescriptor*,
-                                                   size_t, const BNNSNDArrayDescriptor*, size_t) {
-  return boundary::not_implemented("BNNSPermuteFilterApplyBackwardBatch", -1);
-}
-
-extern "C" BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadding*,
-                                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerPadding", nullptr);
-}
-
 extern "C" BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize*,
                                                   const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSFilterCreateLayerResize", nullptr);
@@ -131,26 +116,6 @@ extern "C" int BNNSScatterND(BNNSReduceFunction, const BNNSNDArrayDescriptor*,
                              const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
                              const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSScatterND", -1);
-}
-
-extern "C" int BNNSTile(const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                        const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSTile", -1);
-}
-
-extern "C" int BNNSTileBackward(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                                const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSTileBackward", -1);
-}
-
-extern "C" int BNNSShuffle(BNNSShuffleType, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                           const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSShuffle", -1);
-}
-
-extern "C" int BNNSBandPart(int, int, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                            const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSBandPart", -1);
 }
 
 extern "C" int BNNSCropResize(const BNNSLayerParametersCropResize*, const BNNSNDArrayDescriptor*,
