@@ -71,6 +71,7 @@ void run_tile_backward(const Memory& memory, size_t threads, const TileProblem& 
   const Move axes = gradient_axes(problem);
   ArithmeticProblem sum;
   sum.function = find_arithmetic(BNNSArithmeticAdd);
+  sum.activation = FusedActivation(*find_activation(BNNSActivationFunctionIdentity), {});
   sum.out = empty_view(dy.type);
   sum.in[0] = empty_view(dx.type);
   size_t sums = 0;
