@@ -20,6 +20,7 @@ struct Gram;
 struct ImageLoss;
 struct Loss;
 struct MatMul;
+struct Movement;
 struct Normalization;
 struct Optimizer;
 struct Pooling;
@@ -39,6 +40,7 @@ class Peer {
   virtual void image_loss(const ImageLoss&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
   virtual void matmul(const MatMul&, Rows&) {}
+  virtual void movement(const Movement&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}
   virtual void pooling(const Pooling&, Rows&) {}

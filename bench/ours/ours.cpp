@@ -13,6 +13,7 @@
 #include "workloads/embedding.h"
 #include "workloads/fused.h"
 #include "workloads/gram.h"
+#include "workloads/movement.h"
 #include "workloads/image_loss.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
@@ -96,6 +97,9 @@ class Ours final : public Peer {
     add_our_arithmetic(p, int(threads_), rows);
   }
   void gram(const Gram& p, Rows& rows) override { add_our_gram(p, int(threads_), rows); }
+  void movement(const Movement& p, Rows& rows) override {
+    add_our_movement(p, int(threads_), rows);
+  }
 #ifdef OPENBNNS_BENCH_MPS
   void image_loss(const ImageLoss& p, Rows& rows) override {
     add_our_image_loss(p, int(threads_), rows);

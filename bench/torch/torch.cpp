@@ -14,6 +14,7 @@
 #include "workloads/embedding.h"
 #include "workloads/fused.h"
 #include "workloads/matmul.h"
+#include "workloads/movement.h"
 #include "workloads/pooling.h"
 #include "workloads/resize.h"
 #include "workloads/normalization.h"
@@ -106,6 +107,7 @@ class Torch final : public Peer {
   void image_loss(const ImageLoss& p, Rows& rows) override { add_torch_image_loss(p, rows); }
   void loss(const Loss& p, Rows& rows) override { add_torch_loss(p, rows); }
   void matmul(const MatMul& p, Rows& rows) override { add_torch_matmul(p, rows); }
+  void movement(const Movement& p, Rows& rows) override { add_torch_movement(p, rows); }
   void optimizer(const Optimizer& p, Rows& rows) override { add_torch_optimizer(p, rows); }
   void normalization(const Normalization& p, Rows& rows) override {
     add_torch_normalization(p, rows);

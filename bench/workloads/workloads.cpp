@@ -15,6 +15,7 @@
 #include "workloads/gram.h"
 #include "workloads/image_loss.h"
 #include "workloads/matmul.h"
+#include "workloads/movement.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
@@ -200,6 +201,7 @@ std::vector<Workload> workloads(bool quick) {
   append_gemm(list, quick);
   append_embedding(list, quick);
   append_gram(list, quick);
+  append_movement(list, quick);
   append_arithmetic(list, quick);
   append_matmul(list, quick);
 

@@ -69,6 +69,8 @@ inline constexpr CppName kCppNames[] = {
     {"pad[1]", "padding.right"},
     {"pad[2]", "padding.up"},
     {"pad[3]", "padding.down"},
+    {"padding_size", "size"},
+    {"padding_mode", "mode"},
     {"groups", "group_count"},
     {"num_groups", "group_count"},
     {"reduction", "loss_reduction"},

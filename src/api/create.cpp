@@ -5,6 +5,8 @@
 #include "layers/embedding.h"
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
+#include "layers/padding.h"
+#include "layers/permute.h"
 #include "layers/reduction.h"
 #include "layers/resize.h"
 
@@ -35,6 +37,18 @@ BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params
                                      const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerGram",
                           [&] { return make_gram_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadding* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerPadding",
+                          [&] { return make_padding_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerPermute",
+                          [&] { return make_permute_filter(layer_params, filter_params); });
 }
 
 BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize* layer_params,

@@ -11,21 +11,6 @@ namespace boundary = bnns::impl::boundary;
 
 // ---- Permute, padding, resize, dropout, reduction, embedding, quantization ----
 
-extern "C" BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*,
-                                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerPermute", nullptr);
-}
-
-extern "C" int BNNSPermuteFilterApplyBackwardBatch(BNNSFilter, size_t, BNNSNDArrayDescriptor*,
-                                                   size_t, const BNNSNDArrayDescriptor*, size_t) {
-  return boundary::not_implemented("BNNSPermuteFilterApplyBackwardBatch", -1);
-}
-
-extern "C" BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadding*,
-                                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerPadding", nullptr);
-}
-
 extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*,
                                                    const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSFilterCreateLayerDropout", nullptr);
@@ -70,28 +55,6 @@ extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
                                                 const BNNSLayerParametersLSTM*,
                                                 const BNNSFilterParameters*, const void*, size_t) {
   return boundary::not_implemented("BNNSDirectApplyLSTMBatchBackward", -1);
-}
-
-// ---- Direct tensor operations ----
-
-extern "C" int BNNSTile(const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                        const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSTile", -1);
-}
-
-extern "C" int BNNSTileBackward(BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-                                const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSTileBackward", -1);
-}
-
-extern "C" int BNNSShuffle(BNNSShuffleType, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                           const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSShuffle", -1);
-}
-
-extern "C" int BNNSBandPart(int, int, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-                            const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSBandPart", -1);
 }
 
 // ---- Sparse weights ----

@@ -13,6 +13,7 @@
 #include "support/loss_workload.h"
 #include "support/matmul_workload.h"
 #include "support/resize_workload.h"
+#include "support/movement_workload.h"
 #include "support/unary_workload.h"
 
 namespace test {
@@ -28,6 +29,7 @@ inline Workloads small_workloads() {
   add_arithmetic_workloads(all);
   add_matmul_workloads(all);
   add_embedding_workloads(all);
+  add_movement_workloads(all);
   add_fused_workloads(all);
   add_resize_workloads(all);
   return all;
