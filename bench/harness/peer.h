@@ -13,6 +13,7 @@ namespace bench {
 struct Activation;
 struct Arithmetic;
 struct Convolution;
+struct Dropout;
 struct FullyConnected;
 struct FusedConvolution;
 struct Gram;
@@ -30,6 +31,7 @@ class Peer {
   virtual void activation(const Activation&, Rows&) {}
   virtual void arithmetic(const Arithmetic&, Rows&) {}
   virtual void convolution(const Convolution&, Rows&) {}
+  virtual void dropout(const Dropout&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
   virtual void fused(const FusedConvolution&, Rows&) {}
   virtual void gram(const Gram&, Rows&) {}

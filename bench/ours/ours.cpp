@@ -10,6 +10,7 @@
 
 #include "workloads/arithmetic.h"
 #include "workloads/convolution.h"
+#include "workloads/dropout.h"
 #include "workloads/fused.h"
 #include "workloads/gram.h"
 #include "workloads/image_loss.h"
@@ -85,6 +86,9 @@ class Ours final : public Peer {
   }
   void convolution(const Convolution& p, Rows& rows) override {
     add_our_convolution(p, int(threads_), rows);
+  }
+  void dropout(const Dropout& p, Rows& rows) override {
+    add_our_dropout(p, int(threads_), rows);
   }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override {

@@ -8,6 +8,7 @@
 #include "spec/layers/activation.h"
 #include "spec/layers/fully_connected.h"
 #include "workloads/convolution.h"
+#include "workloads/dropout.h"
 #include "workloads/fused.h"
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
@@ -205,6 +206,7 @@ std::vector<Workload> workloads(bool quick) {
     list.push_back(quick ? activation("activation", f, 1 << 16, "64K", {"fwd", "bwd"})
                          : activation("activation", f, 1 << 20, "1M", {"fwd", "bwd"}));
   }
+  append_dropout(list, quick);
   append_normalization(list, quick);
   append_training(list, quick);
 #ifdef OPENBNNS_BENCH_MPS

@@ -18,6 +18,7 @@
 #include "layers/arithmetic.hpp"
 #include "layers/broadcast_matrix_multiply.hpp"
 #include "layers/convolution.hpp"
+#include "layers/dropout.hpp"
 #include "layers/fully_connected.hpp"
 #include "layers/fused.hpp"
 #include "layers/gram.hpp"

@@ -22,6 +22,7 @@ namespace field {
   }
 
 OPENBNNS_FIELD(alpha);
+OPENBNNS_FIELD(control);
 OPENBNNS_FIELD(convolution_weights);
 OPENBNNS_FIELD(fully_connected_weights);
 OPENBNNS_FIELD(function);
@@ -39,6 +40,8 @@ OPENBNNS_FIELD(loss_function);
 OPENBNNS_FIELD(normalization);
 OPENBNNS_FIELD(output);
 OPENBNNS_FIELD(output_gradient);
+OPENBNNS_FIELD(rate);
+OPENBNNS_FIELD(seed);
 OPENBNNS_FIELD(type);
 OPENBNNS_FIELD(weights);
 

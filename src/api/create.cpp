@@ -2,6 +2,7 @@
 #include "api/boundary.h"
 #include "core/filter.h"
 #include "layers/activation.h"
+#include "layers/dropout.h"
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
 
@@ -13,6 +14,12 @@ BNNSFilter BNNSFilterCreateLayerActivation(const BNNSLayerParametersActivation* 
                                            const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerActivation",
                           [&] { return make_activation_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerDropout",
+                          [&] { return make_dropout_filter(layer_params, filter_params); });
 }
 
 BNNSFilter BNNSFilterCreateLayerFullyConnected(

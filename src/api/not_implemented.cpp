@@ -9,7 +9,7 @@
 
 namespace boundary = bnns::impl::boundary;
 
-// ---- Permute, padding, resize, dropout, reduction, embedding, quantization ----
+// ---- Permute, padding, resize, reduction, embedding, quantization ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute*,
                                                    const BNNSFilterParameters*) {
@@ -29,11 +29,6 @@ extern "C" BNNSFilter BNNSFilterCreateLayerPadding(const BNNSLayerParametersPadd
 extern "C" BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize*,
                                                   const BNNSFilterParameters*) {
   return boundary::not_implemented("BNNSFilterCreateLayerResize", nullptr);
-}
-
-extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*,
-                                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerDropout", nullptr);
 }
 
 extern "C" BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction*,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "support/arithmetic_workload.h"
+#include "support/dropout_workload.h"
 #include "support/fused_workload.h"
 #include "support/gram_workload.h"
 #include "support/image_workload.h"
@@ -22,6 +23,7 @@ inline Workloads small_workloads() {
   add_pooling_workloads(all);
   add_normalization_workloads(all);
   add_loss_workloads(all);
+  add_dropout_workloads(all);
   add_gram_workloads(all);
   add_arithmetic_workloads(all);
   add_matmul_workloads(all);
