@@ -31,7 +31,7 @@ void add_our_dropout(const Dropout& p, int threads, Rows& rows) {
   dy.data = p.out_delta.data();
   const float* in = p.in.data();
   const auto forward = [=] { require_success(BNNSFilterApply(filter.get(), in, out->data())); };
-  const auto backward = [=]() mutable {
+  auto backward = [=]() mutable {
     require_success(BNNSFilterApplyBackwardBatch(filter.get(), 1, nullptr, 0, &dx, 0, nullptr, 0,
                                                  &dy, 0, nullptr, nullptr));
   };
