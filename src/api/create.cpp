@@ -5,6 +5,7 @@
 #include "layers/dropout.h"
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
+#include "layers/sparse.h"
 
 using namespace bnns::impl;
 
@@ -25,8 +26,11 @@ BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout* layer_
 BNNSFilter BNNSFilterCreateLayerFullyConnected(
     const BNNSLayerParametersFullyConnected* layer_params,
     const BNNSFilterParameters* filter_params) {
-  return boundary::handle("BNNSFilterCreateLayerFullyConnected",
-                          [&] { return make_fully_connected_filter(layer_params, filter_params); });
+  return boundary::handle("BNNSFilterCreateLayerFullyConnected", [&] {
+    return has_sparse_weights(layer_params)
+               ? make_sparse_fully_connected_filter(layer_params, filter_params)
+               : make_fully_connected_filter(layer_params, filter_params);
+  });
 }
 
 BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params,

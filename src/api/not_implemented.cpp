@@ -181,19 +181,3 @@ extern "C" int BNNSNearestNeighborsLoad(BNNSNearestNeighbors, unsigned int, cons
 extern "C" int BNNSNearestNeighborsGetInfo(BNNSNearestNeighbors, int, int*, void*) {
   return boundary::not_implemented("BNNSNearestNeighborsGetInfo", -1);
 }
-
-// ---- Sparse weights ----
-
-extern "C" int BNNSNDArrayFullyConnectedSparsifySparseCOO(
-    const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-    BNNSNDArrayDescriptor*, const BNNSSparsityParameters*, size_t, void*, size_t,
-    const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSNDArrayFullyConnectedSparsifySparseCOO", -1);
-}
-
-extern "C" int BNNSNDArrayFullyConnectedSparsifySparseCSR(
-    const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-    const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*, const BNNSSparsityParameters*, size_t,
-    void*, size_t, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSNDArrayFullyConnectedSparsifySparseCSR", -1);
-}
