@@ -23,6 +23,7 @@ struct MatMul;
 struct Normalization;
 struct Optimizer;
 struct Pooling;
+struct Sparse;
 
 class Peer {
  public:
@@ -41,6 +42,7 @@ class Peer {
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}
   virtual void pooling(const Pooling&, Rows&) {}
+  virtual void sparse(const Sparse&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

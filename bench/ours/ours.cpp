@@ -18,6 +18,7 @@
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
+#include "workloads/sparse.h"
 #include "workloads/workloads.h"
 
 namespace bench {
@@ -110,6 +111,9 @@ class Ours final : public Peer {
   }
   void pooling(const Pooling& p, Rows& rows) override {
     add_our_pooling(p, int(threads_), rows);
+  }
+  void sparse(const Sparse& p, Rows& rows) override {
+    add_our_sparse(p, int(threads_), rows);
   }
 
  private:

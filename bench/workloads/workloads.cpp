@@ -18,6 +18,7 @@
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
+#include "workloads/sparse.h"
 
 namespace bench {
 namespace {
@@ -215,6 +216,7 @@ std::vector<Workload> workloads(bool quick) {
   append_convolution(list, quick);
   append_fused(list, quick);
   append_pooling(list, quick);
+  append_sparse(list, quick);
   return list;
 }
 

@@ -25,6 +25,7 @@
 #include "layers/loss.hpp"
 #include "layers/normalization.hpp"
 #include "layers/pooling.hpp"
+#include "layers/sparse.hpp"
 #include "layers/window.hpp"
 #include "optimizer.hpp"
 #include "parameter_list.hpp"

@@ -22,17 +22,22 @@ namespace field {
   }
 
 OPENBNNS_FIELD(alpha);
+OPENBNNS_FIELD(column_indices);
 OPENBNNS_FIELD(control);
 OPENBNNS_FIELD(convolution_weights);
 OPENBNNS_FIELD(fully_connected_weights);
 OPENBNNS_FIELD(function);
 OPENBNNS_FIELD(group_count);
 OPENBNNS_FIELD(huber_delta);
+OPENBNNS_FIELD(indices);
 OPENBNNS_FIELD(input);
 OPENBNNS_FIELD(input_a);
 OPENBNNS_FIELD(input_b);
 OPENBNNS_FIELD(input_c);
+OPENBNNS_FIELD(input_dense_shape);
 OPENBNNS_FIELD(input_gradient);
+OPENBNNS_FIELD(input_layout);
+OPENBNNS_FIELD(input_values);
 OPENBNNS_FIELD(kernel_size);
 OPENBNNS_FIELD(labels);
 OPENBNNS_FIELD(learning_rate);
@@ -41,6 +46,7 @@ OPENBNNS_FIELD(normalization);
 OPENBNNS_FIELD(output);
 OPENBNNS_FIELD(output_gradient);
 OPENBNNS_FIELD(rate);
+OPENBNNS_FIELD(row_starts);
 OPENBNNS_FIELD(seed);
 OPENBNNS_FIELD(type);
 OPENBNNS_FIELD(weights);

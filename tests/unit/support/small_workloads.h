@@ -12,6 +12,7 @@
 #include "support/image_workload.h"
 #include "support/loss_workload.h"
 #include "support/matmul_workload.h"
+#include "support/sparse_workload.h"
 #include "support/unary_workload.h"
 
 namespace test {
@@ -19,6 +20,7 @@ namespace test {
 inline Workloads small_workloads() {
   Workloads all;
   add_unary_workloads(all);
+  add_sparse_workloads(all);
   add_convolution_workloads(all);
   add_pooling_workloads(all);
   add_normalization_workloads(all);
