@@ -14,6 +14,7 @@ struct Activation;
 struct Arithmetic;
 struct Convolution;
 struct Embedding;
+struct Dropout;
 struct FullyConnected;
 struct FusedConvolution;
 struct Gram;
@@ -25,6 +26,7 @@ struct Normalization;
 struct Optimizer;
 struct Pooling;
 struct Resize;
+struct Sparse;
 
 class Peer {
  public:
@@ -34,6 +36,7 @@ class Peer {
   virtual void arithmetic(const Arithmetic&, Rows&) {}
   virtual void convolution(const Convolution&, Rows&) {}
   virtual void embedding(const Embedding&, Rows&) {}
+  virtual void dropout(const Dropout&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
   virtual void fused(const FusedConvolution&, Rows&) {}
   virtual void gram(const Gram&, Rows&) {}
@@ -45,6 +48,7 @@ class Peer {
   virtual void optimizer(const Optimizer&, Rows&) {}
   virtual void pooling(const Pooling&, Rows&) {}
   virtual void resize(const Resize&, Rows&) {}
+  virtual void sparse(const Sparse&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

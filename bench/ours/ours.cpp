@@ -11,6 +11,7 @@
 #include "workloads/arithmetic.h"
 #include "workloads/convolution.h"
 #include "workloads/embedding.h"
+#include "workloads/dropout.h"
 #include "workloads/fused.h"
 #include "workloads/gram.h"
 #include "workloads/movement.h"
@@ -20,6 +21,7 @@
 #include "workloads/pooling.h"
 #include "workloads/resize.h"
 #include "workloads/reference.h"
+#include "workloads/sparse.h"
 #include "workloads/workloads.h"
 
 namespace bench {
@@ -92,6 +94,9 @@ class Ours final : public Peer {
   void embedding(const Embedding& p, Rows& rows) override {
     add_our_embedding(p, int(threads_), rows);
   }
+  void dropout(const Dropout& p, Rows& rows) override {
+    add_our_dropout(p, int(threads_), rows);
+  }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override {
     add_our_arithmetic(p, int(threads_), rows);
@@ -118,6 +123,9 @@ class Ours final : public Peer {
   }
   void resize(const Resize& p, Rows& rows) override {
     add_our_resize(p, int(threads_), rows);
+  }
+  void sparse(const Sparse& p, Rows& rows) override {
+    add_our_sparse(p, int(threads_), rows);
   }
 
  private:

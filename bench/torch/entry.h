@@ -63,8 +63,10 @@ Entry into(std::vector<Named> outputs, F call, std::string who = "torch-out") {
           .note = ""};
 }
 
+void add_torch_dropout(const Dropout& p, Rows& rows);
 void add_torch_loss(const Loss& p, Rows& rows);
 void add_torch_image_loss(const ImageLoss& p, Rows& rows);
 void add_torch_optimizer(const Optimizer& p, Rows& rows);
+void add_torch_sparse(const Sparse& p, Rows& rows);
 
 }  // namespace bench

@@ -103,6 +103,8 @@ class Torch final : public Peer {
   void embedding(const Embedding& p, Rows& rows) override { add_torch_embedding(p, rows); }
   void fused(const FusedConvolution& p, Rows& rows) override { add_torch_fused(p, rows); }
   void convolution(const Convolution& p, Rows& rows) override { add_torch_convolution(p, rows); }
+  void dropout(const Dropout& p, Rows& rows) override { add_torch_dropout(p, rows); }
+  void sparse(const Sparse& p, Rows& rows) override { add_torch_sparse(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void image_loss(const ImageLoss& p, Rows& rows) override { add_torch_image_loss(p, rows); }
   void loss(const Loss& p, Rows& rows) override { add_torch_loss(p, rows); }

@@ -9,6 +9,7 @@
 #include "spec/layers/fully_connected.h"
 #include "workloads/convolution.h"
 #include "workloads/embedding.h"
+#include "workloads/dropout.h"
 #include "workloads/fused.h"
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
@@ -20,6 +21,7 @@
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
 #include "workloads/resize.h"
+#include "workloads/sparse.h"
 
 namespace bench {
 namespace {
@@ -210,6 +212,7 @@ std::vector<Workload> workloads(bool quick) {
     list.push_back(quick ? activation("activation", f, 1 << 16, "64K", {"fwd", "bwd"})
                          : activation("activation", f, 1 << 20, "1M", {"fwd", "bwd"}));
   }
+  append_dropout(list, quick);
   append_normalization(list, quick);
   append_training(list, quick);
 #ifdef OPENBNNS_BENCH_MPS
@@ -219,6 +222,7 @@ std::vector<Workload> workloads(bool quick) {
   append_fused(list, quick);
   append_pooling(list, quick);
   append_resize(list, quick);
+  append_sparse(list, quick);
   return list;
 }
 

@@ -2,6 +2,7 @@
 #include "api/boundary.h"
 #include "core/filter.h"
 #include "layers/activation.h"
+#include "layers/dropout.h"
 #include "layers/embedding.h"
 #include "layers/fully_connected.h"
 #include "layers/gram.h"
@@ -9,6 +10,7 @@
 #include "layers/permute.h"
 #include "layers/reduction.h"
 #include "layers/resize.h"
+#include "layers/sparse.h"
 
 using namespace bnns::impl;
 
@@ -18,6 +20,22 @@ BNNSFilter BNNSFilterCreateLayerActivation(const BNNSLayerParametersActivation* 
                                            const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerActivation",
                           [&] { return make_activation_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout* layer_params,
+                                        const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerDropout",
+                          [&] { return make_dropout_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerFullyConnected(
+    const BNNSLayerParametersFullyConnected* layer_params,
+    const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerFullyConnected", [&] {
+    return has_sparse_weights(layer_params)
+               ? make_sparse_fully_connected_filter(layer_params, filter_params)
+               : make_fully_connected_filter(layer_params, filter_params);
+  });
 }
 
 BNNSFilter BNNSFilterCreateLayerFullyConnected(

@@ -9,13 +9,6 @@
 
 namespace boundary = bnns::impl::boundary;
 
-// ---- Permute, padding, resize, dropout, reduction, embedding, quantization ----
-
-extern "C" BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout*,
-                                                   const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerDropout", nullptr);
-}
-
 // ---- Multi-head attention ----
 
 extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(
@@ -55,20 +48,4 @@ extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
                                                 const BNNSLayerParametersLSTM*,
                                                 const BNNSFilterParameters*, const void*, size_t) {
   return boundary::not_implemented("BNNSDirectApplyLSTMBatchBackward", -1);
-}
-
-// ---- Sparse weights ----
-
-extern "C" int BNNSNDArrayFullyConnectedSparsifySparseCOO(
-    const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-    BNNSNDArrayDescriptor*, const BNNSSparsityParameters*, size_t, void*, size_t,
-    const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSNDArrayFullyConnectedSparsifySparseCOO", -1);
-}
-
-extern "C" int BNNSNDArrayFullyConnectedSparsifySparseCSR(
-    const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
-    const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*, const BNNSSparsityParameters*, size_t,
-    void*, size_t, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSNDArrayFullyConnectedSparsifySparseCSR", -1);
 }

@@ -4,6 +4,7 @@
 #include "api/boundary.h"
 #include "core/checked.h"
 #include "core/descriptor.h"
+#include "layers/sparse.h"
 
 using namespace bnns::impl;
 
@@ -15,8 +16,7 @@ size_t data_size(const BNNSNDArrayDescriptor* array) {
   const Descriptor descriptor = read_descriptor(*array, "array", Use::kInput);
   require(descriptor.type->bytes() > 0, "array->data_type is ", descriptor.type->name,
           "; the size of types below a byte is not defined");
-  if (descriptor.layout->opaque)
-    fail_unsupported("array->layout is ", descriptor.layout->name, "; not implemented");
+  if (descriptor.layout->opaque) return packed_size(array->data, "array->data");
   return descriptor.view.span * descriptor.type->bytes();
 }
 

@@ -12,14 +12,6 @@
 namespace bnns::impl {
 namespace {
 
-// Functions along axes run over the axis of o_desc.size[0].
-uint32_t activation_axes(const Descriptor& out) {
-  uint32_t axes = 0;
-  for (size_t k = 0; k < out.view.rank; ++k)
-    if (out.layout->pair[k] == 0) axes |= 1u << k;
-  return axes;
-}
-
 class FullyConnectedFilter final : public Filter {
  public:
   FullyConnectedFilter(const FilterOptions& options, const FullyConnectedParameters& problem,
@@ -154,6 +146,14 @@ FullyConnectedMatrix read_weights_delta(const FullyConnectedParameters& p,
 
 }  // namespace
 
+FusedActivation fused_activation(const FullyConnectedParameters& p,
+                                 const BNNSActivation& activation) {
+  uint32_t axes = 0;
+  for (size_t k = 0; k < p.out.view.rank; ++k)
+    if (p.out.layout->pair[k] == 0) axes |= 1u << k;
+  return {*p.activation, coefficients_of(activation), axes};
+}
+
 FullyConnectedProblem describe_problem(const FullyConnectedParameters& p,
                                        const BNNSActivation& activation) {
   return {.in_size = p.in.view.count,
@@ -161,8 +161,7 @@ FullyConnectedProblem describe_problem(const FullyConnectedParameters& p,
           .in = p.in.view,
           .out = p.out.view,
           .has_bias = p.has_bias,
-          .activation =
-              FusedActivation(*p.activation, coefficients_of(activation), activation_axes(p.out))};
+          .activation = fused_activation(p, activation)};
 }
 
 FullyConnectedOp::Weights weights_of(const FullyConnectedParameters& p) {

@@ -9,6 +9,9 @@ namespace bnns::impl {
 
 // ---- For its filter, and for filters that begin with a fully connected layer ----
 
+// Functions along axes run over the axis of o_desc.size[0].
+FusedActivation fused_activation(const FullyConnectedParameters& p,
+                                 const BNNSActivation& activation);
 FullyConnectedProblem describe_problem(const FullyConnectedParameters& p,
                                        const BNNSActivation& activation);
 FullyConnectedOp::Weights weights_of(const FullyConnectedParameters& p);

@@ -16,7 +16,10 @@ void require_number(const Descriptor& d, const char* field) {
 
 void check_weights(const FullyConnectedParameters& p) {
   const Descriptor& w = p.weights;
-  if (w.layout->opaque) fail_unsupported("w_desc.layout is ", w.layout->name, "; not implemented");
+  if (w.layout->opaque) {
+    fail_unsupported("w_desc.layout is ", w.layout->name,
+                     "; packed weights are for a fully connected filter of their own");
+  }
   require(w.rank() == 2 && !w.layout->packed32, "w_desc.layout is ", w.layout->name,
           "; it must be a two-dimensional layout");
   require(w.type->kind != TypeClass::kBoolean && w.type->bits <= 32, "w_desc.data_type is ",
@@ -52,7 +55,8 @@ void check_activation(const FullyConnectedParameters& p) {
 
 }  // namespace
 
-FullyConnectedParameters read_fully_connected(const BNNSLayerParametersFullyConnected* p) {
+FullyConnectedParameters read_fully_connected(const BNNSLayerParametersFullyConnected* p,
+                                              bool sparse) {
   require(p != nullptr, "layer_params is NULL");
   FullyConnectedParameters problem = {.activation = &read_activation(p->activation),
                                       .in = read_descriptor(p->i_desc, "i_desc", Use::kInput),
@@ -63,7 +67,7 @@ FullyConnectedParameters read_fully_connected(const BNNSLayerParametersFullyConn
   if (problem.has_bias) problem.bias = read_descriptor(p->bias, "bias", Use::kInput);
   require_number(problem.in, "i_desc");
   require_number(problem.out, "o_desc");
-  check_weights(problem);
+  if (!sparse) check_weights(problem);
   check_bias(problem);
   check_activation(problem);
   return problem;

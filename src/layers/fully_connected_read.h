@@ -15,6 +15,8 @@ struct FullyConnectedParameters {
   bool integer() const { return activation->kind == ActivationClass::kInteger; }
 };
 
-FullyConnectedParameters read_fully_connected(const BNNSLayerParametersFullyConnected* parameters);
+// For packed weights, `sparse`, all but w_desc is checked.
+FullyConnectedParameters read_fully_connected(const BNNSLayerParametersFullyConnected* parameters,
+                                              bool sparse = false);
 
 }  // namespace bnns::impl

@@ -3,9 +3,12 @@
 #define OPENBNNS_LAYERS_FULLY_CONNECTED_HPP
 
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 
 #include "convolution.hpp"
+#include "sparse.hpp"
 
 namespace bnns {
 
@@ -28,6 +31,20 @@ class FullyConnectedLayer : public ConvolutionLayer {
       : ConvolutionLayer(create(options), "FullyConnectedLayer",
                          "FullyConnectedLayer::apply_backward", options.input, options.output,
                          {options.weights, options.bias}) {}
+
+  // Weights for a layer that is not trained, packed without their zeros. What is allocated for them
+  // is freed with the result and its copies, and with the layers made from it.
+  static ParameterDescriptor sparsify(const SparsifyOptions& options) {
+    const BNNSFilterParameters native = detail::native(options.filter_parameters);
+    Descriptor output = options.output;
+    detail::check(detail::sparsify(options, output, native), Error::Code::layer_apply_fail,
+                  "FullyConnectedLayer::sparsify");
+    if (options.output.data != nullptr) return output;
+    const BNNSFree release = native.free_memory != nullptr ? native.free_memory : std::free;
+    return {output, std::shared_ptr<const void>(output.data, [release](const void* data) {
+              release(const_cast<void*>(data));
+            })};
+  }
 
  private:
   static BNNSFilter create(const FullyConnectedLayerOptions& options) {

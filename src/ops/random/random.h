@@ -19,7 +19,7 @@
 namespace bnns::impl {
 
 // Separates the numbers of equal keys that serve different purposes.
-enum class RandomUse : uint64_t { kGenerator, kFilter, kCheck };
+enum class RandomUse : uint64_t { kGenerator, kFilter, kCheck, kSeed };
 
 // Blocks [first, first + n) of a key. The counter is the block's number and `use`, lower words
 // first; high[i] holds the first two words of a block, low[i] the others. Whole vectors are
@@ -41,11 +41,15 @@ class RandomStreams {
  public:
   // A filter that does not draw takes no stream.
   explicit RandomStreams(bool draws) : next_(draws ? new_range() : 0) {}
+  // The streams of a seed that the client chose, which are those of every filter with this seed.
+  // They are for RandomUse::kSeed, apart from the streams above.
+  static RandomStreams of_seed(uint32_t seed) { return RandomStreams(uint64_t{seed} << 32); }
 
   // Returns the first of `count` streams that belong to the caller. Any thread may call it.
   uint64_t next(uint64_t count = 1) { return next_.fetch_add(count, std::memory_order_relaxed); }
 
  private:
+  explicit RandomStreams(uint64_t first) : next_(first) {}
   static uint64_t new_range();
 
   std::atomic<uint64_t> next_;

@@ -7,6 +7,7 @@
 
 #include "support/arithmetic_workload.h"
 #include "support/embedding_workload.h"
+#include "support/dropout_workload.h"
 #include "support/fused_workload.h"
 #include "support/gram_workload.h"
 #include "support/image_workload.h"
@@ -14,6 +15,7 @@
 #include "support/matmul_workload.h"
 #include "support/resize_workload.h"
 #include "support/movement_workload.h"
+#include "support/sparse_workload.h"
 #include "support/unary_workload.h"
 
 namespace test {
@@ -21,10 +23,12 @@ namespace test {
 inline Workloads small_workloads() {
   Workloads all;
   add_unary_workloads(all);
+  add_sparse_workloads(all);
   add_convolution_workloads(all);
   add_pooling_workloads(all);
   add_normalization_workloads(all);
   add_loss_workloads(all);
+  add_dropout_workloads(all);
   add_gram_workloads(all);
   add_arithmetic_workloads(all);
   add_matmul_workloads(all);
