@@ -94,9 +94,7 @@ class Ours final : public Peer {
   void embedding(const Embedding& p, Rows& rows) override {
     add_our_embedding(p, int(threads_), rows);
   }
-  void dropout(const Dropout& p, Rows& rows) override {
-    add_our_dropout(p, int(threads_), rows);
-  }
+  void dropout(const Dropout& p, Rows& rows) override { add_our_dropout(p, int(threads_), rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override {
     add_our_arithmetic(p, int(threads_), rows);
