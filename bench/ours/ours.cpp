@@ -88,9 +88,7 @@ class Ours final : public Peer {
   void convolution(const Convolution& p, Rows& rows) override {
     add_our_convolution(p, int(threads_), rows);
   }
-  void dropout(const Dropout& p, Rows& rows) override {
-    add_our_dropout(p, int(threads_), rows);
-  }
+  void dropout(const Dropout& p, Rows& rows) override { add_our_dropout(p, int(threads_), rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override {
     add_our_arithmetic(p, int(threads_), rows);
