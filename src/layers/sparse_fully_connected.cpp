@@ -12,6 +12,8 @@
 namespace bnns::impl {
 namespace {
 
+constexpr const char* kPack = "w_desc.layout is FullyConnectedSparse, but w_desc.data";
+
 FullyConnectedParameters read_sparse(const BNNSLayerParametersFullyConnected* given) {
   FullyConnectedParameters p = read_fully_connected(given, true);
   const Descriptor& w = p.weights;
@@ -20,7 +22,7 @@ FullyConnectedParameters read_sparse(const BNNSLayerParametersFullyConnected* gi
     fail_unsupported("activation.function is ", p.activation->name,
                      "; sparse weights are multiplied as floats");
   }
-  const SparseShape s = read_pack_header(w.view.data, "w_desc.data");
+  const SparseShape s = read_pack_header(w.view.data, kPack);
   require(s.type == w.view.type, "w_desc.data_type is ", w.type->name, ", the packed weights are ",
           type_name(s.type), "; they must be equal");
   const bool sizes = (w.size[0] == s.columns && w.size[1] == s.rows) ||
@@ -85,7 +87,7 @@ class SparseFullyConnectedFilter final : public Filter {
  private:
   // The header may have changed since it was read, so that the sizes are compared once more.
   static SparsePack unpacked(const FilterOptions& options, const FullyConnectedParameters& p) {
-    SparsePack pack(options.memory, p.weights.view.data, "w_desc.data");
+    SparsePack pack(options.memory, p.weights.view.data, kPack);
     const SparseShape& s = pack.shape();
     require(
         s.rows == p.out.view.count && s.columns == p.in.view.count && s.type == p.weights.view.type,

@@ -47,12 +47,14 @@ constexpr const char* kNullReason = "BNNSFilterApply: filter is NULL";
 constexpr const char* kSizeReason =
     "BNNSFilterCreateLayerActivation: i_desc.size[0] is 0; it must be at least 1";
 
-// A layout that is valid but not supported: information, not an error.
+// A combination that is valid but not supported, an integer function of sparse weights:
+// information, not an error.
 void fail_unsupported() {
-  float data[4] = {};
+  int8_t data[4] = {};
   BNNSLayerParametersFullyConnected p = {};
-  p.i_desc = p.o_desc = test::vector(2);
-  p.w_desc = test::array(BNNSDataLayoutFullyConnectedSparse, {2, 2}, data);
+  p.i_desc = p.o_desc = test::vector(2, nullptr, BNNSDataTypeInt8);
+  p.w_desc = test::array(BNNSDataLayoutFullyConnectedSparse, {2, 2}, data, BNNSDataTypeInt8);
+  p.activation.function = BNNSActivationFunctionIntegerLinearSaturate;
   BNNSFilterCreateLayerFullyConnected(&p, nullptr);
 }
 
