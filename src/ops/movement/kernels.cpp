@@ -8,6 +8,8 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include <algorithm>
+
 #include "core/target.h"
 #include "ops/movement/move.h"
 
@@ -92,15 +94,19 @@ HWY_INLINE size_t TakeApart(const T* from, T* to, size_t to_row, size_t width) {
   return i;
 }
 
+// A cache line of the target at a time, so that it is written once.
 template <class T>
 void TurnRows(const T* from, size_t from_row, T* to, size_t to_row, size_t width, size_t height) {
-  constexpr size_t kSquare = 16 / sizeof(T);
+  constexpr size_t kSquare = 16 / sizeof(T), kLine = 64 / sizeof(T);
   size_t i = 0;
-  for (; i + kSquare <= width; i += kSquare) {
+  while (i + kSquare <= width) {
+    const size_t end = i + std::min(kLine, (width - i) / kSquare * kSquare);
     size_t k = 0;
     for (; k + kSquare <= height; k += kSquare)
-      TurnSquare(from + i * from_row + k, from_row, to + i + k * to_row, to_row);
-    TurnValues(from + i * from_row + k, from_row, to + i + k * to_row, to_row, kSquare, height - k);
+      for (size_t column = i; column < end; column += kSquare)
+        TurnSquare(from + column * from_row + k, from_row, to + column + k * to_row, to_row);
+    TurnValues(from + i * from_row + k, from_row, to + i + k * to_row, to_row, end - i, height - k);
+    i = end;
   }
   TurnValues(from + i * from_row, from_row, to + i, to_row, width - i, height);
 }

@@ -65,11 +65,11 @@ class Images {
       return;
     }
     period_ = mirror_period(kind, a.extent);
-    cell_ = (i + a.before) % period_;
+    cell_ = within(i + a.before, period_);
     const bool reflects = kind == PaddingKind::kReflect;
     // An edge that is not repeated belongs to both directions.
     two_ = !reflects || (i != 0 && i + 1 != a.extent);
-    backwards_ = (a.before % period_ + period_ - i - (reflects ? 0 : 1)) % period_;
+    backwards_ = within(a.before + period_ - i - (reflects ? 0 : 1), period_);
     if (cell_ >= limit_) turn();
   }
 
@@ -81,6 +81,11 @@ class Images {
   }
 
  private:
+  // value % period, without a division where padding is not longer than the axis.
+  static size_t within(size_t value, size_t period) {
+    if (value >= period) value -= period;
+    return value < period ? value : value % period;
+  }
   void turn() {
     done_ = !two_ || backwards_ >= limit_;
     cell_ = backwards_;

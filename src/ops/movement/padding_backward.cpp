@@ -32,78 +32,101 @@ size_t inside_offset(const PaddingProblem& p) {
   return offset;
 }
 
-// One row of a tensor, as contiguous floats where it has them.
+// One row of a tensor, as contiguous floats where it has them. Rows are made by the million: the
+// view of one that has to be converted is made when it is needed.
 class Row {
  public:
-  Row(const ConvertKernels& kernels, const AxesTensor& tensor, size_t offset, size_t stride,
-      size_t extent)
-      : kernels_(kernels) {
-    view_.data = shifted(tensor, offset);
-    view_.type = tensor.type;
-    view_.rank = 1;
-    view_.extent[0] = view_.count = extent;
-    view_.stride[0] = stride;
-    direct_ = view_.is_float() && stride == 1;
-  }
+  Row(const ConvertKernels& kernels, const AxesTensor& tensor, size_t offset, size_t stride)
+      : kernels_(kernels),
+        data_(shifted(tensor, offset)),
+        type_(tensor.type),
+        stride_(stride),
+        direct_(type_ == BNNSDataTypeFloat32 && stride == 1) {}
 
-  float* direct(size_t first) const { return static_cast<float*>(view_.data) + first; }
-  bool is_direct() const { return direct_; }
+  // The values themselves; nullptr if they have to be converted or gathered.
+  float* direct(size_t first) const {
+    return direct_ ? static_cast<float*>(data_) + first : nullptr;
+  }
   const float* read(size_t first, size_t n, float* buffer) const {
     if (direct_) return direct(first);
-    read_values(kernels_, view_, first, n, buffer);
+    read_values(kernels_, view(first, n), 0, n, buffer);
     return buffer;
   }
   void write(size_t first, size_t n, const float* values) const {
-    if (direct_) {
-      std::copy_n(values, n, direct(first));
-    } else {
-      write_values(kernels_, view_, first, n, values);
-    }
+    write_values(kernels_, view(first, n), 0, n, values);
   }
 
  private:
+  View view(size_t first, size_t n) const {
+    View view;
+    view.data = static_cast<char*>(data_) + first * stride_ * type_bytes(type_);
+    view.type = type_;
+    view.rank = 1;
+    view.extent[0] = view.count = n;
+    view.stride[0] = stride_;
+    return view;
+  }
+
   const ConvertKernels& kernels_;
-  View view_;
+  void* data_;
+  BNNSDataType type_;
+  size_t stride_;
   bool direct_;
 };
 
-// Adds what the images in one row of dy show of elements [first, first + n) of a row of x.
-void add_images(PaddingKind kind, const PaddingAxis& a, const Row& dy, ptrdiff_t first, ptrdiff_t n,
-                float* sums) {
-  float buffer[kBlock];
-  const auto read = [&](ptrdiff_t cell, ptrdiff_t count) {
-    return dy.read(static_cast<size_t>(cell), static_cast<size_t>(count), buffer);
-  };
-  if (!a.is_padded()) {
-    const float* g = read(first, n);
-    for (ptrdiff_t i = 0; i < n; ++i) sums[i] += g[i];
-    return;
-  }
-  // Cells are counted from the first one inside. Image s has the cells [s length, (s + 1) length);
-  // those with odd numbers run backwards, from element `top` - s length down.
+// Elements [first, first + n) of a row of x, and the sums of what shows them.
+struct Part {
+  ptrdiff_t first, n;
+  float* sums;
+};
+
+// Adds what image s of the axis in one row of dy shows, without the cells inside. Cells are counted
+// from the first one inside; the image has the cells [s length, (s + 1) length). Images with odd
+// numbers run backwards.
+void add_image(PaddingKind kind, const PaddingAxis& a, ptrdiff_t s, const Row& dy,
+               const Part& part) {
   const auto extent = static_cast<ptrdiff_t>(a.extent);
   const auto before = static_cast<ptrdiff_t>(a.before), after = static_cast<ptrdiff_t>(a.after);
   const ptrdiff_t length = kind == PaddingKind::kReflect ? extent - 1 : extent;
-  for (ptrdiff_t s = -((before + length - 1) / length); s * length < extent + after; ++s) {
-    const ptrdiff_t origin = s * length;
-    const ptrdiff_t top = origin + extent - 1;  // element i is cell top - i, or origin + i
-    const bool backwards = s % 2 != 0;
-    ptrdiff_t begin = std::max(origin, -before), end = std::min(origin + length, extent + after);
-    begin = std::max(begin, backwards ? top - first - n + 1 : origin + first);
-    end = std::min(end, backwards ? top - first + 1 : origin + first + n);
-    if (begin >= end) continue;
-    const float* g = read(begin + before, end - begin);
-    if (backwards) {
-      float* to = sums + (top - begin - first);
-      for (ptrdiff_t i = 0; i < end - begin; ++i) to[-i] += g[i];
-    } else {
-      float* to = sums + (begin - origin - first);
-      for (ptrdiff_t i = 0; i < end - begin; ++i) to[i] += g[i];
-    }
+  const ptrdiff_t origin = s * length, top = origin + extent - 1;
+  const bool backwards = s % 2 != 0;  // element i is cell top - i, not origin + i
+  ptrdiff_t begin = s < 0 ? std::max(origin, -before) : std::max(origin, extent);
+  ptrdiff_t end = std::min(origin + length, extent + after);
+  begin = std::max(begin, backwards ? top - part.first - part.n + 1 : origin + part.first);
+  end = std::min(end, backwards ? top - part.first + 1 : origin + part.first + part.n);
+  if (begin >= end) return;
+  float buffer[kBlock];
+  const float* g =
+      dy.read(static_cast<size_t>(begin + before), static_cast<size_t>(end - begin), buffer);
+  if (backwards) {
+    float* to = part.sums + (top - begin - part.first);
+    for (ptrdiff_t i = 0; i < end - begin; ++i) to[-i] += g[i];
+  } else {
+    float* to = part.sums + (begin - origin - part.first);
+    for (ptrdiff_t i = 0; i < end - begin; ++i) to[i] += g[i];
   }
 }
 
-// All rows of dy that are copies of one row of x, in a fixed order.
+// Adds, or stores if it comes first, what one row of dy shows: the cells inside, then the images.
+void add_row(PaddingKind kind, const PaddingAxis& a, const Row& dy, const Part& part, bool stores) {
+  const auto n = static_cast<size_t>(part.n);
+  float buffer[kBlock];
+  const float* g = dy.read(a.before + static_cast<size_t>(part.first), n, buffer);
+  if (stores) {
+    std::copy_n(g, n, part.sums);
+  } else {
+    for (size_t i = 0; i < n; ++i) part.sums[i] += g[i];
+  }
+  const size_t length = kind == PaddingKind::kReflect ? a.extent - 1 : a.extent;
+  const auto images = [&](size_t cells) {  // with that many cells
+    return static_cast<ptrdiff_t>(cells <= length ? cells > 0 : div_up(cells, length));
+  };
+  for (ptrdiff_t s = -images(a.before); s < 0; ++s) add_image(kind, a, s, dy, part);
+  const ptrdiff_t behind = a.after == 0 ? 0 : images(a.after + (a.extent - length));
+  for (ptrdiff_t s = 1; s <= behind; ++s) add_image(kind, a, s, dy, part);
+}
+
+// Counts rows of x, and knows the rows of dy that are copies of each.
 class CopiedRows {
  public:
   CopiedRows(const PaddingProblem& p, size_t row) : p_(p) {
@@ -115,7 +138,16 @@ class CopiedRows {
   }
   size_t in() const { return in_; }  // offset of the row of x
 
-  // Calls body(offset of a row of dy).
+  void advance() {
+    for (size_t k = 1; k < p_.rank; ++k) {
+      in_ += p_.axis[k].in;
+      if (++index_[k] < p_.axis[k].extent) return;
+      in_ -= index_[k] * p_.axis[k].in;
+      index_[k] = 0;
+    }
+  }
+
+  // Calls body(offset of a row of dy), in a fixed order.
   template <class Body>
   void for_all(const Body& body) const {
     for_all(p_.rank, 0, body);
@@ -126,6 +158,7 @@ class CopiedRows {
   void for_all(size_t axes, size_t offset, const Body& body) const {
     if (axes <= 1) return body(offset);
     const PaddingAxis& a = p_.axis[axes - 1];
+    if (!a.is_padded()) return for_all(axes - 1, offset + index_[axes - 1] * a.out, body);
     for (Images image(p_.kind, a, index_[axes - 1]); !image.done(); image.next())
       for_all(axes - 1, offset + image.cell() * a.out, body);
   }
@@ -151,33 +184,35 @@ void run_mirrored(const ConvertKernels& kernels, size_t threads, const PaddingPr
   const size_t parts = div_up(inner.extent, kGrain);
   const size_t grain = std::max<size_t>(1, kGrain / inner.extent);
   const size_t grains = parts > 1 ? rows * parts : div_up(rows, grain);
-  const auto run_row = [&](size_t row, size_t first, size_t last) {
-    const CopiedRows copies(p, row);
-    const Row target(kernels, dx, copies.in(), inner.in, inner.extent);
+  // Contiguous floats are summed where they lie, other values in a buffer.
+  const auto run_row = [&](const CopiedRows& copies, size_t first, size_t last) {
+    const Row target(kernels, dx, copies.in(), inner.in);
     for (; first < last; first += kBlock) {
       const size_t n = std::min(kBlock, last - first);
-      float sums[kBlock], old[kBlock];
-      std::fill_n(sums, n, 0.0f);
+      float buffer[kBlock];
+      float* direct = target.direct(first);
+      float* sums = direct != nullptr ? direct : buffer;
+      if (accumulate) target.read(first, n, buffer);
+      bool stores = !accumulate;
       copies.for_all([&](size_t offset) {
-        const Row source(kernels, dy, offset, inner.out, inner.out_extent());
-        add_images(p.kind, inner, source, static_cast<ptrdiff_t>(first), static_cast<ptrdiff_t>(n),
-                   sums);
+        const Row source(kernels, dy, offset, inner.out);
+        add_row(p.kind, inner, source,
+                {static_cast<ptrdiff_t>(first), static_cast<ptrdiff_t>(n), sums}, stores);
+        stores = false;
       });
-      if (accumulate) {
-        const float* before = target.read(first, n, old);
-        for (size_t i = 0; i < n; ++i) sums[i] += before[i];
-      }
-      target.write(first, n, sums);
+      if (direct == nullptr) target.write(first, n, sums);
     }
   };
   const double work = kNanoseconds * static_cast<double>(cells);
   parallel_for(useful_threads(threads, work), grains, [&](size_t g, size_t) {
     if (parts > 1) {
       const size_t first = g % parts * kGrain;
-      return run_row(g / parts, first, std::min(inner.extent, first + kGrain));
+      return run_row(CopiedRows(p, g / parts), first, std::min(inner.extent, first + kGrain));
     }
     const size_t last = std::min(rows, (g + 1) * grain);
-    for (size_t row = g * grain; row < last; ++row) run_row(row, 0, inner.extent);
+    CopiedRows copies(p, g * grain);
+    for (size_t row = g * grain; row < last; ++row, copies.advance())
+      run_row(copies, 0, inner.extent);
   });
 }
 
