@@ -30,11 +30,13 @@ using Combine = void (*)(const CombineCall& call);
 // nullptr if the operation is not defined for the type.
 Combine find_combine(ScatterOp op, BNNSDataType type);
 
-// Sum of contiguous Float32 slices of n values, in double:
-//   table = [table +] (sum of rows[offsets[k] + i] over k) / divisor
 struct SumKernels {
+  // Sum of contiguous Float32 slices of n values, in double:
+  //   table = [table +] (sum of rows[offsets[k] + i] over k) / divisor
   void (*sum)(const float* rows, const int64_t* offsets, size_t count, size_t n, double divisor,
               bool accumulate, float* table);
+  // Writes n zeros past the caches, for tables that are larger than these.
+  void (*clear)(float* table, size_t n);
 };
 const SumKernels* sum_kernels();
 

@@ -1,10 +1,14 @@
-// The kernel of combine.h. Every element is computed by the same operations whatever its position:
-// its values are added in order, in double, and the sum is rounded once.
+// The kernels of combine.h. Every sum is computed by the same operations whatever its position: its
+// values are added in order, in double, and the result is rounded once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/lookup/kernels.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/cache_control.h"
 #include "ops/lookup/combine.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -78,8 +82,25 @@ void SumRows(const float* rows, const int64_t* offsets, size_t count, size_t n, 
   }
 }
 
+// Zeros before the first aligned vector and behind the last one are stored as usual.
+void Clear(float* table, size_t n) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d), bytes = lanes * sizeof(float);
+  const size_t past = reinterpret_cast<uintptr_t>(table) % bytes;
+  const size_t head = past == 0 ? 0 : (bytes - past) / sizeof(float);
+  if (head + lanes > n) {
+    std::memset(table, 0, n * sizeof(float));
+    return;
+  }
+  std::memset(table, 0, head * sizeof(float));
+  size_t i = head;
+  for (; i + lanes <= n; i += lanes) hn::Stream(hn::Zero(d), d, table + i);
+  std::memset(table + i, 0, (n - i) * sizeof(float));
+  hwy::FlushStream();
+}
+
 const SumKernels* SumTable() {
-  static constexpr SumKernels kTable = {.sum = SumRows};
+  static constexpr SumKernels kTable = {.sum = SumRows, .clear = Clear};
   return &kTable;
 }
 

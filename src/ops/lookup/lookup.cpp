@@ -45,9 +45,12 @@ size_t find_bad(const LookupProblem& p, const void* data, size_t first, size_t n
     bool bad = false;
     if (p.lookups == 1) {
       const size_t extent = p.lookup[0].extent;
-      const I* const from = indices + p.lookup[0].index;
-      for (size_t i = 0; i < run; ++i)
-        bad |= coordinate(from[static_cast<ptrdiff_t>(i) * stride]) >= extent;
+      if (stride == 1) {
+        for (size_t i = 0; i < run; ++i) bad |= coordinate(indices[i]) >= extent;
+      } else {
+        for (size_t i = 0; i < run; ++i)
+          bad |= coordinate(indices[static_cast<ptrdiff_t>(i) * stride]) >= extent;
+      }
     } else {
       for (size_t i = 0; i < run; ++i)
         bad |= is_bad(p, indices + static_cast<ptrdiff_t>(i) * stride);
@@ -71,17 +74,18 @@ void offsets_of(const LookupProblem& p, const void* data, size_t first, size_t n
     OffsetsOf<kLookupTensors> step = {};
     if (p.places.rank() > 0) step = p.places[0].stride;
     const I* indices = static_cast<const I*>(data) + at[kLookupIndices];
+    for (size_t i = 0; i < run; ++i)
+      rows[done + i] = at[kLookupRows] + static_cast<ptrdiff_t>(i) * step[kLookupRows];
     for (size_t i = 0; i < run; ++i) {
-      const auto s = static_cast<ptrdiff_t>(i);
-      table[done + i] = at[kLookupTable] + s * step[kLookupTable];
-      rows[done + i] = at[kLookupRows] + s * step[kLookupRows];
+      const I index = indices[static_cast<ptrdiff_t>(i) * step[kLookupIndices]];
+      table[done + i] = at[kLookupTable] + static_cast<ptrdiff_t>(i) * step[kLookupTable] +
+                        static_cast<ptrdiff_t>(index) * p.lookup[0].stride;
     }
-    for (size_t l = 0; l < p.lookups; ++l) {
+    for (size_t l = 1; l < p.lookups; ++l) {
       const I* const from = indices + p.lookup[l].index;
-      const ptrdiff_t stride = p.lookup[l].stride;
       for (size_t i = 0; i < run; ++i) {
         const I index = from[static_cast<ptrdiff_t>(i) * step[kLookupIndices]];
-        table[done + i] += static_cast<ptrdiff_t>(index) * stride;
+        table[done + i] += static_cast<ptrdiff_t>(index) * p.lookup[l].stride;
       }
     }
     walker.advance(run);
@@ -133,23 +137,27 @@ struct Part {
   size_t element, elements;
 };
 
-// Prefetches rows of the table ahead of their turn: they lie anywhere, and the hardware notices a
-// row only after some lines.
-constexpr size_t kAhead = 3, kLine = 64, kLinesAhead = 16;
-
-void prefetch(const char* row, size_t bytes) {
-  const size_t most = std::min(bytes, kLinesAhead * kLine);
-  for (size_t at = 0; at < most; at += kLine) __builtin_prefetch(row + at);
-}
+// Rows of the table lie anywhere: the row that is copied kAhead places later is prefetched, line by
+// line beside the copies. (Rows of 64 bytes: 6.7 us for 4096 of them, where calls of memcpy take
+// 11; rows of 1 KB: 346 us instead of 366.)
+constexpr size_t kAhead = 8, kLine = 64;
 
 template <class T>
 void copy_rows(const T* table, T* rows, const ptrdiff_t* from, const ptrdiff_t* to, size_t places,
                size_t n) {
-  const size_t bytes = n * sizeof(T);
+  const size_t bytes = n * sizeof(T), tail = bytes % kLine;
   for (size_t j = 0; j < places; ++j) {
-    if (j + kAhead < places && bytes >= 2 * kLine)
-      prefetch(reinterpret_cast<const char*>(table + from[j + kAhead]), bytes);
-    std::memcpy(rows + to[j], table + from[j], bytes);
+    const size_t later = std::min(j + kAhead, places - 1);
+    const char* ahead = reinterpret_cast<const char*>(table + from[later]);
+    const char* source = reinterpret_cast<const char*>(table + from[j]);
+    char* target = reinterpret_cast<char*>(rows + to[j]);
+    for (const char* end = source + (bytes - tail); source < end; source += kLine) {
+      __builtin_prefetch(ahead);
+      std::memcpy(target, source, kLine);
+      ahead += kLine;
+      target += kLine;
+    }
+    if (tail != 0) std::memcpy(target, source, tail);
   }
 }
 
@@ -285,8 +293,8 @@ void run_gather(const LookupProblem& problem, size_t threads, const LookupData& 
   const size_t some = std::max<size_t>(1, kGrainElements / elements);
   const size_t bytes = type_bytes(problem.type);
   const GatherPart gather = gather_of(bytes);
-  const double work = static_cast<double>(places) *
-                      (4 + 0.1 * static_cast<double>(bytes) * static_cast<double>(slice));
+  const double copying = 0.04 * static_cast<double>(bytes) * static_cast<double>(slice);
+  const double work = static_cast<double>(places) * (2 + copying);
   parallel_for(useful_threads(threads, work), div_up(places, some) * parts, [&](size_t g, size_t) {
     const size_t place = g / parts * some, element = g % parts * elements;
     gather(problem, data,

@@ -16,7 +16,10 @@ namespace {
 constexpr size_t kBlock = 128;            // places whose offsets are kept on the stack
 constexpr size_t kKeyGrain = 16384;       // places of a grain that makes keys
 constexpr size_t kGrainElements = 16384;  // elements of the table in a grain
-constexpr size_t kFew = 200;              // keys that comparisons sort faster than digits do
+// Tables of so many bytes are cleared past the caches, which need not read them first: 1.6 ms for
+// 30 MB on a machine whose memory is busy, instead of 5.5.
+constexpr size_t kStreamed = size_t{8} << 20;
+constexpr size_t kFew = 200;  // keys that comparisons sort faster than digits do
 
 // ---- Sorting the places ----
 
@@ -128,6 +131,7 @@ class Scatter {
         bytes_(type_bytes(p.type)),
         contiguous_(has_contiguous_slices(p)),
         combine_(find_combine(settings.op, p.type)) {
+    streams_ = p.type == BNNSDataTypeFloat32 && space.slices * space.unit * bytes_ >= kStreamed;
     if (contiguous_ && p.type == BNNSDataTypeFloat32 && settings.op == ScatterOp::kSum)
       sum_ = settings.kernels->sum;
   }
@@ -170,7 +174,12 @@ class Scatter {
     return static_cast<char*>(data_.table) + space_.offset(slice) * static_cast<ptrdiff_t>(bytes_);
   }
   void clear(size_t first, size_t last) const {
-    if (first < last) std::memset(table_at(first), 0, (last - first) * space_.unit * bytes_);
+    if (first == last) return;
+    if (streams_) {
+      s_.kernels->clear(reinterpret_cast<float*>(table_at(first)), (last - first) * space_.unit);
+    } else {
+      std::memset(table_at(first), 0, (last - first) * space_.unit * bytes_);
+    }
   }
   ptrdiff_t rows_offset(uint64_t key) const {
     const size_t place = space_.place(key);
@@ -187,7 +196,7 @@ class Scatter {
   const uint64_t* keys_;
   int64_t* offsets_;  // in the rows, of every key
   size_t count_, bytes_;
-  bool contiguous_;
+  bool contiguous_, streams_;
   Combine combine_;
   void (*sum_)(const float*, const int64_t*, size_t, size_t, double, bool, float*) = nullptr;
 };
