@@ -22,6 +22,7 @@ struct MatMul;
 struct Normalization;
 struct Optimizer;
 struct Pooling;
+struct Reduction;
 
 class Peer {
  public:
@@ -39,6 +40,7 @@ class Peer {
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}
   virtual void pooling(const Pooling&, Rows&) {}
+  virtual void reduction(const Reduction&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

@@ -16,6 +16,7 @@
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
+#include "workloads/reduction.h"
 #include "workloads/reference.h"
 #include "workloads/workloads.h"
 
@@ -106,6 +107,9 @@ class Ours final : public Peer {
   }
   void pooling(const Pooling& p, Rows& rows) override {
     add_our_pooling(p, int(threads_), rows);
+  }
+  void reduction(const Reduction& p, Rows& rows) override {
+    add_our_reduction(p, int(threads_), rows);
   }
 
  private:

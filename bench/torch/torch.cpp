@@ -14,6 +14,7 @@
 #include "workloads/fused.h"
 #include "workloads/matmul.h"
 #include "workloads/pooling.h"
+#include "workloads/reduction.h"
 #include "workloads/normalization.h"
 #include "torch/entry.h"
 #include "workloads/workloads.h"
@@ -108,6 +109,7 @@ class Torch final : public Peer {
     add_torch_normalization(p, rows);
   }
   void pooling(const Pooling& p, Rows& rows) override { add_torch_pooling(p, rows); }
+  void reduction(const Reduction& p, Rows& rows) override { add_torch_reduction(p, rows); }
 };
 
 void Torch::activation(const Activation& p, Rows& rows) {

@@ -16,6 +16,7 @@
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
+#include "workloads/reduction.h"
 #include "workloads/reference.h"
 
 namespace bench {
@@ -198,6 +199,7 @@ std::vector<Workload> workloads(bool quick) {
   append_gemm(list, quick);
   append_gram(list, quick);
   append_arithmetic(list, quick);
+  append_reductions(list, quick);
   append_matmul(list, quick);
 
   for (Function f :

@@ -24,6 +24,7 @@
 #include "layers/loss.hpp"
 #include "layers/normalization.hpp"
 #include "layers/pooling.hpp"
+#include "layers/reduction.hpp"
 #include "layers/window.hpp"
 #include "optimizer.hpp"
 #include "parameter_list.hpp"

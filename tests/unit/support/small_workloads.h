@@ -11,6 +11,7 @@
 #include "support/image_workload.h"
 #include "support/loss_workload.h"
 #include "support/matmul_workload.h"
+#include "support/reduction_workload.h"
 #include "support/unary_workload.h"
 
 namespace test {
@@ -25,6 +26,7 @@ inline Workloads small_workloads() {
   add_gram_workloads(all);
   add_arithmetic_workloads(all);
   add_matmul_workloads(all);
+  add_reduction_workloads(all);
   add_fused_workloads(all);
   return all;
 }
