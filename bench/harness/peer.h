@@ -27,6 +27,7 @@ struct Optimizer;
 struct Pooling;
 struct Resize;
 struct Sparse;
+struct Reduction;
 
 class Peer {
  public:
@@ -49,6 +50,7 @@ class Peer {
   virtual void pooling(const Pooling&, Rows&) {}
   virtual void resize(const Resize&, Rows&) {}
   virtual void sparse(const Sparse&, Rows&) {}
+  virtual void reduction(const Reduction&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

@@ -20,6 +20,7 @@
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/resize.h"
+#include "workloads/reduction.h"
 #include "workloads/reference.h"
 #include "workloads/sparse.h"
 #include "workloads/workloads.h"
@@ -124,6 +125,9 @@ class Ours final : public Peer {
   }
   void sparse(const Sparse& p, Rows& rows) override {
     add_our_sparse(p, int(threads_), rows);
+  }
+  void reduction(const Reduction& p, Rows& rows) override {
+    add_our_reduction(p, int(threads_), rows);
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "workloads/movement.h"
 #include "workloads/pooling.h"
 #include "workloads/resize.h"
+#include "workloads/reduction.h"
 #include "workloads/normalization.h"
 #include "torch/entry.h"
 #include "workloads/workloads.h"
@@ -116,6 +117,7 @@ class Torch final : public Peer {
   }
   void pooling(const Pooling& p, Rows& rows) override { add_torch_pooling(p, rows); }
   void resize(const Resize& p, Rows& rows) override { add_torch_resize(p, rows); }
+  void reduction(const Reduction& p, Rows& rows) override { add_torch_reduction(p, rows); }
 };
 
 void Torch::activation(const Activation& p, Rows& rows) {

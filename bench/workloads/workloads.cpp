@@ -19,6 +19,7 @@
 #include "workloads/movement.h"
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
+#include "workloads/reduction.h"
 #include "workloads/reference.h"
 #include "workloads/resize.h"
 #include "workloads/sparse.h"
@@ -205,6 +206,7 @@ std::vector<Workload> workloads(bool quick) {
   append_gram(list, quick);
   append_movement(list, quick);
   append_arithmetic(list, quick);
+  append_reductions(list, quick);
   append_matmul(list, quick);
 
   for (Function f :

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "layers/activation.hpp"
+#include "layers/reduction.hpp"
 #include "optimizer.hpp"
 
 namespace bnns {
@@ -44,6 +45,46 @@ inline void transpose(const Descriptor& input, Descriptor output, std::size_t fi
   detail::check_apply(
       BNNSTranspose(&output, &input, first_transpose_axis, second_transpose_axis, &native),
       "transpose");
+}
+
+// The output has the size 1 where it is reduced.
+inline void apply_reduction(const ReductionFunction& function, const Descriptor& input,
+                            const Descriptor& output,
+                            const std::optional<Descriptor>& weights = std::nullopt,
+                            const FilterParameters& filter_parameters = {}) {
+  constexpr const char* kOperation = "apply_reduction";
+  detail::require_one_sample_each(kOperation, {{"input", input}, {"output", output}});
+  if (weights) detail::require_one_sample(*weights, kOperation, "weights");
+  const BNNSLayerParametersReduction parameters =
+      detail::reduction_parameters(function, input, output, detail::value_or_zero(weights));
+  const BNNSFilterParameters native = detail::native(filter_parameters);
+  detail::check_apply(BNNSDirectApplyReduction(&parameters, &native), kOperation);
+}
+
+enum class RelationalOperator {
+  equal = BNNSRelationalOperatorEqual,
+  less = BNNSRelationalOperatorLess,
+  less_equal = BNNSRelationalOperatorLessEqual,
+  greater = BNNSRelationalOperatorGreater,
+  greater_equal = BNNSRelationalOperatorGreaterEqual,
+  not_equal = BNNSRelationalOperatorNotEqual,
+  logical_and = BNNSRelationalOperatorLogicalAND,
+  logical_or = BNNSRelationalOperatorLogicalOR,
+  logical_not = BNNSRelationalOperatorLogicalNOT,  // of the first tensor
+  logical_nand = BNNSRelationalOperatorLogicalNAND,
+  logical_nor = BNNSRelationalOperatorLogicalNOR,
+  logical_xor = BNNSRelationalOperatorLogicalXOR,
+};
+
+// output = in0 op in1 by elements; the output is of booleans. Reasons name these arguments.
+inline void compare(const Descriptor& in0, const Descriptor& in1, RelationalOperator op,
+                    Descriptor output) {
+  detail::require_one_sample_each("compare", {{"in0", in0}, {"in1", in1}, {"output", output}});
+  const int status =
+      BNNSCompareTensor(&in0, &in1, static_cast<BNNSRelationalOperator>(op), &output);
+  if (status != 0) {
+    throw Error(Error::Code::layer_apply_fail, "compare", OpenBNNSGetLastError(), status);
+  }
 }
 
 struct MatrixMultiplyOptions {

@@ -34,6 +34,7 @@ inline constexpr CppName kCppNames[] = {
     {"in_type", "input_descriptor_type"},
     {"out_type", "output_descriptor_type"},
     {"arithmetic_function", "function"},
+    {"reduce_func", "function"},
     {"inA", "input_a"},
     {"inB", "input_b"},
     {"inputA", "input_a"},

@@ -31,6 +31,7 @@
 #include "layers/pooling.hpp"
 #include "layers/resize.hpp"
 #include "layers/sparse.hpp"
+#include "layers/reduction.hpp"
 #include "layers/window.hpp"
 #include "movement.hpp"
 #include "optimizer.hpp"

@@ -16,6 +16,7 @@
 #include "support/resize_workload.h"
 #include "support/movement_workload.h"
 #include "support/sparse_workload.h"
+#include "support/reduction_workload.h"
 #include "support/unary_workload.h"
 
 namespace test {
@@ -34,6 +35,7 @@ inline Workloads small_workloads() {
   add_matmul_workloads(all);
   add_embedding_workloads(all);
   add_movement_workloads(all);
+  add_reduction_workloads(all);
   add_fused_workloads(all);
   add_resize_workloads(all);
   return all;
