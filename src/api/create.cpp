@@ -28,6 +28,12 @@ BNNSFilter BNNSFilterCreateLayerDropout(const BNNSLayerParametersDropout* layer_
                           [&] { return make_dropout_filter(layer_params, filter_params); });
 }
 
+BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding* layer_params,
+                                          const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerEmbedding",
+                          [&] { return make_embedding_filter(layer_params, filter_params); });
+}
+
 BNNSFilter BNNSFilterCreateLayerFullyConnected(
     const BNNSLayerParametersFullyConnected* layer_params,
     const BNNSFilterParameters* filter_params) {
@@ -36,19 +42,6 @@ BNNSFilter BNNSFilterCreateLayerFullyConnected(
                ? make_sparse_fully_connected_filter(layer_params, filter_params)
                : make_fully_connected_filter(layer_params, filter_params);
   });
-}
-
-BNNSFilter BNNSFilterCreateLayerFullyConnected(
-    const BNNSLayerParametersFullyConnected* layer_params,
-    const BNNSFilterParameters* filter_params) {
-  return boundary::handle("BNNSFilterCreateLayerFullyConnected",
-                          [&] { return make_fully_connected_filter(layer_params, filter_params); });
-}
-
-BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEmbedding* layer_params,
-                                          const BNNSFilterParameters* filter_params) {
-  return boundary::handle("BNNSFilterCreateLayerEmbedding",
-                          [&] { return make_embedding_filter(layer_params, filter_params); });
 }
 
 BNNSFilter BNNSFilterCreateLayerGram(const BNNSLayerParametersGram* layer_params,
@@ -69,16 +62,16 @@ BNNSFilter BNNSFilterCreateLayerPermute(const BNNSLayerParametersPermute* layer_
                           [&] { return make_permute_filter(layer_params, filter_params); });
 }
 
-BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize* layer_params,
-                                       const BNNSFilterParameters* filter_params) {
-  return boundary::handle("BNNSFilterCreateLayerResize",
-                          [&] { return make_resize_filter(layer_params, filter_params); });
-}
-
 BNNSFilter BNNSFilterCreateLayerReduction(const BNNSLayerParametersReduction* layer_params,
                                           const BNNSFilterParameters* filter_params) {
   return boundary::handle("BNNSFilterCreateLayerReduction",
                           [&] { return make_reduction_filter(layer_params, filter_params); });
+}
+
+BNNSFilter BNNSFilterCreateLayerResize(const BNNSLayerParametersResize* layer_params,
+                                       const BNNSFilterParameters* filter_params) {
+  return boundary::handle("BNNSFilterCreateLayerResize",
+                          [&] { return make_resize_filter(layer_params, filter_params); });
 }
 
 void BNNSFilterDestroy(BNNSFilter filter) {
