@@ -60,8 +60,10 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/layers/flatten.cpp
   src/train/layers/fully_connected.cpp
   src/train/layers/normalization.cpp
+  src/train/layers/padding.cpp
   src/train/layers/pooling.cpp
   src/train/layers/residual.cpp
+  src/train/layers/resize.cpp
   src/train/layers/table.cpp
   src/train/layers/weighted.cpp
   src/train/network/description.cpp

@@ -92,6 +92,12 @@ TEST(Network, RefusesWithLayerFieldAndRule) {
        "\"kernel\" is [3, 0]"},
       {R"({"input": [4, 4, 3], "layers": [{"layer": "group_norm", "groups": 2}]})",
        "\"groups\" is 2; it must divide the 3 channels"},
+      {R"({"input": [4, 4], "layers": [{"layer": "reflect_padding", "x": 4}]})",
+       "\"x\" has 4 cells; of 4 at most 3 can be mirrored"},
+      {R"({"input": [4, 4], "layers": [{"layer": "linear_resize"}]})",
+       "one of the fields \"size\" and \"factor\" must be given"},
+      {R"({"input": [4, 4], "layers": [{"layer": "nearest_resize", "size": 2, "factor": 2}]})",
+       "one of the fields \"size\" and \"factor\""},
       {R"({"input": [0], "layers": [{"layer": "relu"}]})", "its sizes are 0 x 1 x 1"},
       {R"({"input": [4], "layers": []})", "no layers"},
       {R"({"input": [16777216, 16777216, 16777216], "layers": [{"layer": "relu"}]})",
@@ -138,6 +144,17 @@ TEST(NetworkGradients, EveryKindOfLayer) {
   expect_right(image().max_pool({2, 3}), "max pool");
   expect_right(image().global_average_pool().fully_connected(3), "global average pool");
   expect_right(image().global_max_pool(), "global max pool");
+  expect_right(image().padding({1, 2}, 0.5).convolution(2, 2), "padding");
+  expect_right(image().add({.kind = "padding", .fields = {{"x", FieldPair{0, 3}}}}), "padding");
+  expect_right(image().reflect_padding({2, 1}), "reflect padding");
+  expect_right(image().symmetric_padding({6, 1}), "symmetric padding");
+  expect_right(Network::table(9).add({.kind = "reflect_padding", .fields = {{"x", 2.0}}}),
+               "reflect padding of a vector");
+  expect_right(image().nearest_resize({2, 3}), "nearest resize");
+  expect_right(image().linear_resize(2), "linear resize");
+  expect_right(image().linear_resize(3, true), "linear resize, corners aligned");
+  expect_right(image().add({.kind = "linear_resize", .fields = {{"size", FieldPair{3, 5}}}}),
+               "linear resize to a size");
   expect_right(image().dropout(0.4), "dropout");
   expect_right(image().flatten().fully_connected(3), "flatten");
   expect_right(image().residual({{.kind = "tanh"}}), "residual");

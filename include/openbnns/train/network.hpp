@@ -104,6 +104,12 @@ class OPENBNNS_TRAIN_API Network {
   Network& l2_pool(Pair kernel);
   Network& global_max_pool() { return add({.kind = "global_max_pool"}); }
   Network& global_average_pool() { return add({.kind = "global_average_pool"}); }
+  Network& padding(Pair around, double value = 0);
+  Network& reflect_padding(Pair around);
+  Network& symmetric_padding(Pair around);
+  // Images `factor` times as large.
+  Network& nearest_resize(Pair factor);
+  Network& linear_resize(Pair factor, bool align_corners = false);
   Network& dropout(double rate);
   Network& flatten();
   // The layers of `inside`, whose input is what this network has so far, plus their input.

@@ -7,6 +7,8 @@
 namespace bnns::train::impl {
 
 extern const LayerKind kDropout, kFlatten, kResidual;
+extern const LayerKind kPadding, kReflectPadding, kSymmetricPadding;
+extern const LayerKind kNearestResize, kLinearResize;
 
 }  // namespace bnns::train::impl
 

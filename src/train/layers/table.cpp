@@ -19,7 +19,9 @@ constexpr const LayerKind* kKinds[] = {
     &kAveragePool,    &kL2Pool,
     &kGlobalMaxPool,  &kGlobalAveragePool,
     &kDropout,        &kFlatten,
-    &kResidual,
+    &kResidual,       &kPadding,
+    &kReflectPadding, &kSymmetricPadding,
+    &kNearestResize,  &kLinearResize,
 };
 
 }  // namespace

@@ -116,6 +116,25 @@ Network& Network::average_pool(Pair kernel) {
 Network& Network::l2_pool(Pair kernel) {
   return add({.kind = "l2_pool", .fields = {{"kernel", value_of(kernel)}}});
 }
+Network& Network::padding(Pair around, double value) {
+  return add({.kind = "padding",
+              .fields = {{"x", value_of(around.x)}, {"y", value_of(around.y)}, {"value", value}}});
+}
+Network& Network::reflect_padding(Pair around) {
+  return add({.kind = "reflect_padding",
+              .fields = {{"x", value_of(around.x)}, {"y", value_of(around.y)}}});
+}
+Network& Network::symmetric_padding(Pair around) {
+  return add({.kind = "symmetric_padding",
+              .fields = {{"x", value_of(around.x)}, {"y", value_of(around.y)}}});
+}
+Network& Network::nearest_resize(Pair factor) {
+  return add({.kind = "nearest_resize", .fields = {{"factor", value_of(factor)}}});
+}
+Network& Network::linear_resize(Pair factor, bool align_corners) {
+  return add({.kind = "linear_resize",
+              .fields = {{"factor", value_of(factor)}, {"align_corners", align_corners}}});
+}
 Network& Network::dropout(double rate) {
   return add({.kind = "dropout", .fields = {{"rate", rate}}});
 }
