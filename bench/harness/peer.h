@@ -19,9 +19,11 @@ struct Gram;
 struct ImageLoss;
 struct Loss;
 struct MatMul;
+struct Neighbors;
 struct Normalization;
 struct Optimizer;
 struct Pooling;
+struct TopK;
 
 class Peer {
  public:
@@ -36,9 +38,11 @@ class Peer {
   virtual void image_loss(const ImageLoss&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
   virtual void matmul(const MatMul&, Rows&) {}
+  virtual void neighbors(const Neighbors&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}
   virtual void pooling(const Pooling&, Rows&) {}
+  virtual void top_k(const TopK&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

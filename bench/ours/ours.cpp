@@ -17,6 +17,7 @@
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
+#include "workloads/top_k.h"
 #include "workloads/workloads.h"
 
 namespace bench {
@@ -107,6 +108,10 @@ class Ours final : public Peer {
   void pooling(const Pooling& p, Rows& rows) override {
     add_our_pooling(p, int(threads_), rows);
   }
+  void neighbors(const Neighbors& p, Rows& rows) override {
+    add_our_neighbors(p, int(threads_), rows);
+  }
+  void top_k(const TopK& p, Rows& rows) override { add_our_top_k(p, int(threads_), rows); }
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {

@@ -15,6 +15,7 @@
 #include "workloads/matmul.h"
 #include "workloads/pooling.h"
 #include "workloads/normalization.h"
+#include "workloads/top_k.h"
 #include "torch/entry.h"
 #include "workloads/workloads.h"
 
@@ -108,6 +109,8 @@ class Torch final : public Peer {
     add_torch_normalization(p, rows);
   }
   void pooling(const Pooling& p, Rows& rows) override { add_torch_pooling(p, rows); }
+  void neighbors(const Neighbors& p, Rows& rows) override { add_torch_neighbors(p, rows); }
+  void top_k(const TopK& p, Rows& rows) override { add_torch_top_k(p, rows); }
 };
 
 void Torch::activation(const Activation& p, Rows& rows) {

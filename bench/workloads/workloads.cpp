@@ -17,6 +17,7 @@
 #include "workloads/normalization.h"
 #include "workloads/pooling.h"
 #include "workloads/reference.h"
+#include "workloads/top_k.h"
 
 namespace bench {
 namespace {
@@ -213,6 +214,7 @@ std::vector<Workload> workloads(bool quick) {
   append_convolution(list, quick);
   append_fused(list, quick);
   append_pooling(list, quick);
+  append_top_k(list, quick);
   return list;
 }
 
