@@ -28,6 +28,11 @@ struct Pooling;
 struct Resize;
 struct Sparse;
 struct Reduction;
+struct Neighbors;
+struct Normalization;
+struct Optimizer;
+struct Pooling;
+struct TopK;
 
 class Peer {
  public:
@@ -51,6 +56,11 @@ class Peer {
   virtual void resize(const Resize&, Rows&) {}
   virtual void sparse(const Sparse&, Rows&) {}
   virtual void reduction(const Reduction&, Rows&) {}
+  virtual void neighbors(const Neighbors&, Rows&) {}
+  virtual void normalization(const Normalization&, Rows&) {}
+  virtual void optimizer(const Optimizer&, Rows&) {}
+  virtual void pooling(const Pooling&, Rows&) {}
+  virtual void top_k(const TopK&, Rows&) {}
 };
 
 std::unique_ptr<Peer> make_ours(int threads);

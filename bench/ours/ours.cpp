@@ -23,6 +23,7 @@
 #include "workloads/reduction.h"
 #include "workloads/reference.h"
 #include "workloads/sparse.h"
+#include "workloads/top_k.h"
 #include "workloads/workloads.h"
 
 namespace bench {
@@ -129,6 +130,10 @@ class Ours final : public Peer {
   void reduction(const Reduction& p, Rows& rows) override {
     add_our_reduction(p, int(threads_), rows);
   }
+  void neighbors(const Neighbors& p, Rows& rows) override {
+    add_our_neighbors(p, int(threads_), rows);
+  }
+  void top_k(const TopK& p, Rows& rows) override { add_our_top_k(p, int(threads_), rows); }
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {

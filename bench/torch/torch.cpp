@@ -19,6 +19,7 @@
 #include "workloads/resize.h"
 #include "workloads/reduction.h"
 #include "workloads/normalization.h"
+#include "workloads/top_k.h"
 #include "torch/entry.h"
 #include "workloads/workloads.h"
 
@@ -118,6 +119,8 @@ class Torch final : public Peer {
   void pooling(const Pooling& p, Rows& rows) override { add_torch_pooling(p, rows); }
   void resize(const Resize& p, Rows& rows) override { add_torch_resize(p, rows); }
   void reduction(const Reduction& p, Rows& rows) override { add_torch_reduction(p, rows); }
+  void neighbors(const Neighbors& p, Rows& rows) override { add_torch_neighbors(p, rows); }
+  void top_k(const TopK& p, Rows& rows) override { add_torch_top_k(p, rows); }
 };
 
 void Torch::activation(const Activation& p, Rows& rows) {

@@ -23,6 +23,7 @@
 #include "workloads/reference.h"
 #include "workloads/resize.h"
 #include "workloads/sparse.h"
+#include "workloads/top_k.h"
 
 namespace bench {
 namespace {
@@ -225,6 +226,7 @@ std::vector<Workload> workloads(bool quick) {
   append_pooling(list, quick);
   append_resize(list, quick);
   append_sparse(list, quick);
+  append_top_k(list, quick);
   return list;
 }
 

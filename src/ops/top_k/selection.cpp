@@ -18,6 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, kRowsAcross>;
 using V = hn::Vec<D>;
 using M = hn::Mask<D>;
+using I = hn::RebindToSigned<D>;
 
 // Values that may belong to the best: all but those that are surely not. Negated comparisons let
 // NaN pass, on either side.
@@ -41,11 +42,67 @@ HWY_INLINE void Offer(float value, size_t index, Selection& s) {
   if (packed > s.worst()) s.add(packed);
 }
 
+// The upper halves of packed numbers, in the order of signed integers.
+template <class Order>
+HWY_INLINE hn::Vec<I> Keys(V x) {
+  const D d;
+  const I di;
+  const auto bits = hn::BitCast(di, hn::Add(x, hn::Zero(d)));  // -0 becomes 0
+  const auto magnitude = hn::Set(di, INT32_MAX);
+  const auto flipped = hn::Xor(bits, hn::And(hn::BroadcastSignBit(bits), magnitude));
+  const auto keys = hn::IfThenElse(hn::RebindMask(di, hn::IsNaN(x)), magnitude, flipped);
+  if constexpr (std::is_same_v<Order, Largest>) return keys;
+  return hn::Not(keys);
+}
+
+// The k-th largest of the maxima of groups.
+int32_t KthLargest(int32_t* HWY_RESTRICT tops, size_t groups, size_t k) {
+  const I d;
+  const size_t lanes = hn::Lanes(d);
+  if (!Selection::is_sorted(k)) return kth_largest(tops, groups, k);
+  for (size_t taken = 0;;) {
+    auto largest = hn::Load(d, tops);
+    for (size_t g = lanes; g < groups; g += lanes)
+      largest = hn::Max(largest, hn::Load(d, tops + g));
+    largest = hn::MaxOfLanes(d, largest);
+    for (size_t g = 0; g < groups; g += lanes) {
+      const auto top = hn::Load(d, tops + g);
+      const auto same = hn::Eq(top, largest);
+      taken += hn::CountTrue(d, same);
+      hn::Store(hn::IfThenElse(same, hn::Set(d, INT32_MIN), top), d, tops + g);
+    }
+    if (taken >= k) return hn::GetLane(largest);
+  }
+}
+
+// A group is the values at equal places modulo the number of groups.
+template <class Order>
+void SetFloor(const float* x, size_t n, Selection& s) {
+  constexpr size_t kUnit = 64, kMostGroups = 1024;
+  const size_t groups = (2 * s.wanted() + kUnit - 1) / kUnit * kUnit;
+  if (groups > kMostGroups || n < 2 * groups) return;
+  const D d;
+  const I di;
+  const size_t lanes = hn::Lanes(d);
+  HWY_ALIGN int32_t tops[kMostGroups];
+  for (size_t g = 0; g < groups; g += lanes)
+    hn::Store(Keys<Order>(hn::LoadU(d, x + g)), di, tops + g);
+  for (size_t i = groups; i + groups <= n; i += groups) {
+    for (size_t g = 0; g < groups; g += lanes) {
+      const auto keys = Keys<Order>(hn::LoadU(d, x + i + g));
+      hn::Store(hn::Max(hn::Load(di, tops + g), keys), di, tops + g);
+    }
+  }
+  const auto key = static_cast<uint32_t>(KthLargest(tops, groups, s.wanted()));
+  s.set_floor(key ^ packing::kSign);
+}
+
 template <class Order>
 void Select(const float* x, size_t n, size_t first, Selection& s) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
+  if (s.is_empty()) SetFloor<Order>(x, n, s);
   while (i < n && s.worst() == 0) {
     s.add(Order::pack(x[i], first + i));
     ++i;
@@ -135,6 +192,11 @@ HWY_EXPORT(SelectionTable);
 
 const SelectionKernels* selection_kernels() {
   return pick(HWY_DISPATCH_TABLE(SelectionTable))();
+}
+
+int32_t kth_largest(int32_t* values, size_t n, size_t k) {
+  std::nth_element(values, values + (k - 1), values + n, std::greater<>());
+  return values[k - 1];
 }
 
 void Selection::drop() {

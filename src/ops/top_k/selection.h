@@ -1,7 +1,9 @@
 // The k best of a stream of values, and the kernels that feed it. A value and its index are packed
 // into one number, the better the larger, so that the order is total and the result does not depend
 // on how the stream is cut or who reads it: the value comes first, then the lower index. -0 equals
-// 0, all NaN are equal and count as larger than infinity.
+// 0, all NaN are equal and count as larger than infinity. A stream whose first piece is long is
+// looked at twice: the k-th best of the maxima of some groups of values is a floor that few values
+// pass, and values below it cannot be among the k best.
 #pragma once
 
 #include <bit>
@@ -35,8 +37,10 @@ struct Largest {
   static uint64_t pack(float value, size_t index) {
     return uint64_t{packing::ordered(value)} << 32 | static_cast<uint32_t>(~index);
   }
+  // Of a floor, some value below the values that pass: there is none between -0 and 0.
   static float value(uint64_t packed) {
-    return packing::unordered(static_cast<uint32_t>(packed >> 32));
+    const auto key = static_cast<uint32_t>(packed >> 32);
+    return packing::unordered(key == packing::kSign - 1 ? key - 1 : key);
   }
 };
 
@@ -45,7 +49,9 @@ struct Smallest {
   static uint64_t pack(float value, size_t index) {
     return ~(uint64_t{packing::ordered(value)} << 32 | index);
   }
-  static float value(uint64_t packed) { return Largest::value(~packed); }
+  static float value(uint64_t packed) {
+    return packing::unordered(static_cast<uint32_t>(~packed >> 32));
+  }
 };
 
 // Of either order.
@@ -61,13 +67,21 @@ class Selection {
 
   static bool is_sorted(size_t k) { return k <= kMostSorted; }
   // Packed numbers that a selection of k needs room for.
-  static size_t capacity(size_t k) { return is_sorted(k) ? k : k + (k < kRoom ? kRoom : k); }
+  static size_t capacity(size_t k) { return is_sorted(k) ? k : 2 * k; }
 
   Selection() = default;
   Selection(size_t k, uint64_t* memory) : k_(k), best_(memory) {}
 
   // Every candidate not above this one can be left out; 0 as long as none can.
   uint64_t worst() const { return worst_; }
+  size_t wanted() const { return k_; }
+  bool is_empty() const { return size_ == 0; }
+
+  // At least k values of the stream have a key, the upper half of a packed number, of `key` or
+  // more.
+  void set_floor(uint32_t key) {
+    if (key > 0) worst_ = (uint64_t{key} << 32) - 1;
+  }
 
   void add(uint64_t packed) {
     if (!is_sorted(k_)) {
@@ -86,14 +100,15 @@ class Selection {
   size_t size() const { return size_ < k_ ? size_ : k_; }
 
  private:
-  static constexpr size_t kRoom = 512;
-
   void drop();
 
   size_t k_ = 0, size_ = 0;
   uint64_t worst_ = 0;
   uint64_t* best_ = nullptr;
 };
+
+// Reorders the values.
+int32_t kth_largest(int32_t* values, size_t n, size_t k);
 
 // Neighbouring rows whose values are read together.
 constexpr size_t kRowsAcross = 16;
