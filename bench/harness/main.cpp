@@ -20,7 +20,7 @@ constexpr const char* kUsage =
     "  --threads N    threads of everybody (1)\n"
     "  --reps N       rounds, each one sample of everybody (11)\n"
     "  --only LIST    comma-separated families (latency, fc, gemm, fused, activation, loss,\n"
-    "                 mps, normalization, optimizer, pooling) or parts of\n"
+    "                 movement, mps, normalization, optimizer, pooling) or parts of\n"
     "                 family/workload/operation, e.g. fc/b32, /fwd\n"
     "  --json FILE    also write the results to FILE\n"
     "  --markdown FILE  also write the summary to FILE, as a Markdown table\n"
