@@ -107,10 +107,49 @@ inline std::string check_scatter_sums() {
   return expect("output", sums, {1, 3});
 }
 
+// A gradient of more than 8 MB, which is cleared past the caches. It begins at any float.
+inline std::string check_large_gradient() {
+  constexpr size_t kWidth = 257, kItems = 8300, kFirst = 3;
+  const std::vector<int32_t> indices = {8299, 17, 0, 17, 4000};
+  std::vector<float> items(kWidth * kItems), delta, dy(kWidth * indices.size());
+  for (size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(i % 31);
+  std::vector<float> right(kFirst + items.size());
+  for (size_t j = 0; j < indices.size(); ++j)
+    for (size_t i = 0; i < kWidth; ++i)
+      right[kFirst + static_cast<size_t>(indices[j]) * kWidth + i] += dy[j * kWidth + i];
+  const Shape rows{BNNSDataLayoutRowMajorMatrix, {kWidth, indices.size()}};
+  BNNSLayerParametersEmbedding p = {};
+  p.i_desc = describe(vector_of(indices.size()), nullptr, BNNSDataTypeInt32);
+  p.o_desc = describe(rows, nullptr);
+  p.dictionary = describe({BNNSDataLayoutRowMajorMatrix, {kWidth, kItems}}, items.data());
+  p.padding_idx = SIZE_MAX;
+  const BNNSNDArrayDescriptor out_delta = describe(rows, dy.data());
+  for (const char* const* target = OpenBNNSGetSupportedTargets(); *target != nullptr; ++target) {
+    OpenBNNSSetTarget(*target);
+    for (const size_t threads : {1, 3}) {
+      delta.assign(right.size(), -99);
+      std::fill_n(delta.begin(), kFirst, 0.0f);
+      BNNSNDArrayDescriptor weights_delta = p.dictionary;
+      weights_delta.data = delta.data() + kFirst;
+      const BNNSFilterParameters options = {BNNSFlagsUseClientPtr, threads, nullptr, nullptr};
+      BNNSFilter filter = BNNSFilterCreateLayerEmbedding(&p, &options);
+      const int status =
+          BNNSFilterApplyBackwardBatch(filter, 1, indices.data(), 0, nullptr, 0, nullptr, 0,
+                                       &out_delta, 0, &weights_delta, nullptr);
+      BNNSFilterDestroy(filter);
+      if (status != 0) return failure();
+      if (delta != right) return std::string("wrong with target ") + *target;
+    }
+  }
+  OpenBNNSSetTarget(nullptr);
+  return "";
+}
+
 inline void add_lookup_checks(Suite& suite) {
   suite.checks.insert(suite.checks.end(),
                       {{"embedding/published/rows", check_published_embedding},
                        {"embedding/published/max_norm", check_published_max_norm},
+                       {"embedding/large_gradient", check_large_gradient},
                        {"gather/published/gather", check_published_gather},
                        {"gather/published/scatter", check_published_scatter},
                        {"gather/coordinates", check_coordinates},

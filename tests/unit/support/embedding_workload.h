@@ -63,7 +63,7 @@ inline void add_embedding_workloads(Workloads& all) {
   };
   add("embedding", BNNSDataLayout2DLastMajor, 5, 7, 9, BNNSDataTypeFloat32);
   add("embedding of halves", BNNSDataLayout2DFirstMajor, 5, 7, 9, BNNSDataTypeFloat16);
-  add("embedding, sorted by digits", BNNSDataLayout2DLastMajor, 8, 300, 110, BNNSDataTypeFloat32);
+  add("embedding, sorted by digits", BNNSDataLayout2DLastMajor, 3, 70, 101, BNNSDataTypeFloat32);
 }
 
 }  // namespace test
