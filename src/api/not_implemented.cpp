@@ -75,23 +75,6 @@ extern "C" int BNNSApplyMultiheadAttentionBackward(
   return boundary::not_implemented("BNNSApplyMultiheadAttentionBackward", -1);
 }
 
-// ---- LSTM ----
-
-extern "C" size_t BNNSComputeLSTMTrainingCacheCapacity(const BNNSLayerParametersLSTM*) {
-  return boundary::not_implemented("BNNSComputeLSTMTrainingCacheCapacity", SIZE_MAX);
-}
-
-extern "C" int BNNSDirectApplyLSTMBatchTrainingCaching(const BNNSLayerParametersLSTM*,
-                                                       const BNNSFilterParameters*, void*, size_t) {
-  return boundary::not_implemented("BNNSDirectApplyLSTMBatchTrainingCaching", -1);
-}
-
-extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
-                                                const BNNSLayerParametersLSTM*,
-                                                const BNNSFilterParameters*, const void*, size_t) {
-  return boundary::not_implemented("BNNSDirectApplyLSTMBatchBackward", -1);
-}
-
 // ---- Direct tensor operations ----
 
 extern "C" int BNNSCompareTensor(const BNNSNDArrayDescriptor*, const BNNSNDArrayDescriptor*,
