@@ -18,6 +18,7 @@ struct FusedConvolution;
 struct Gram;
 struct ImageLoss;
 struct Loss;
+struct Lstm;
 struct MatMul;
 struct Normalization;
 struct Optimizer;
@@ -35,6 +36,7 @@ class Peer {
   virtual void gram(const Gram&, Rows&) {}
   virtual void image_loss(const ImageLoss&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
+  virtual void lstm(const Lstm&, Rows&) {}
   virtual void matmul(const MatMul&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}

@@ -12,6 +12,7 @@
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
 #include "workloads/gram.h"
+#include "workloads/lstm.h"
 #include "workloads/image_loss.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
@@ -197,6 +198,7 @@ std::vector<Workload> workloads(bool quick) {
   }
   append_gemm(list, quick);
   append_gram(list, quick);
+  append_lstm(list, quick);
   append_arithmetic(list, quick);
   append_matmul(list, quick);
 
