@@ -98,7 +98,9 @@ class Ours final : public Peer {
   }
 #endif
   void loss(const Loss& p, Rows& rows) override;
-  void lstm(const Lstm& p, Rows& rows) override { add_our_lstm(p, int(threads_), rows); }
+  void lstm(const Lstm& p, Rows& rows) override {
+    add_our_lstm(p, int(threads_), rows);
+  }
   void matmul(const MatMul& p, Rows& rows) override {
     add_our_matmul(p, int(threads_), rows);
   }
