@@ -14,7 +14,7 @@ using dnnl::memory;
 constexpr auto kFloat = memory::data_type::f32;
 
 struct Descs {
-  Desc x, y, state, iw, hw, bias, any_iw, any_hw;
+  Desc x, y, first, last, iw, hw, bias, any_iw, any_hw;
 
   explicit Descs(const Lstm& p) {
     const auto dim = [](size_t v) { return memory::dim(v); };
@@ -26,6 +26,7 @@ struct Descs {
     any_iw = Desc({1, 1, i, 4, h}, kFloat, Tag::any);
     any_hw = Desc({1, 1, h, 4, h}, kFloat, Tag::any);
     bias = Desc({1, 1, 4, h}, kFloat, Tag::ldgo);
+    first = Desc({1, 1, n, h}, kFloat, Tag::ldnc);
   }
 };
 
@@ -33,14 +34,19 @@ Sequence sequence(const Lstm& p, bool train) {
   const Descs d(p);
   const auto direction = dnnl::rnn_direction::unidirectional_left2right;
   const auto kind = train ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-  const auto f = describe<Forward>(kind, direction, d.x, d.state, d.state, d.any_iw, d.any_hw,
-                                   d.bias, d.y, d.state, d.state);
+  const auto f = describe<Forward>(kind, direction, d.x, d.first, d.first, d.any_iw, d.any_hw,
+                                   d.bias, d.y, d.last, d.last);
   Sequence s;
   const memory x = s.user("in", d.x, p.in.data()), bias = s.user("bias", d.bias, p.bias.data()),
                y = s.user("out", d.y, nullptr);
   s.user("iw", d.iw, p.iw.data());
   s.user("hw", d.hw, p.hw.data());
+  // Without initial states, 2.6 computes wrong gradients of the recurrent weights.
+  const memory h = s.user("h", d.first, nullptr), c = s.user("c", d.first, nullptr);
+  for (const memory& m : {h, c}) s.zero(m);
   Arguments arguments = {{DNNL_ARG_SRC_LAYER, x},
+                         {DNNL_ARG_SRC_ITER, h},
+                         {DNNL_ARG_SRC_ITER_C, c},
                          {DNNL_ARG_WEIGHTS_LAYER, s.in("iw", f.weights_layer_desc())},
                          {DNNL_ARG_WEIGHTS_ITER, s.in("hw", f.weights_iter_desc())},
                          {DNNL_ARG_BIAS, bias},
@@ -49,10 +55,9 @@ Sequence sequence(const Lstm& p, bool train) {
   s.add(Forward(f), arguments);
   s.back("out", y);
   if (!train) return s;
-  const auto b =
-      describe_backward<Backward>(f, dnnl::prop_kind::backward, direction, d.x, d.state, d.state,
-                                  d.any_iw, d.any_hw, d.bias, d.y, d.state, d.state, d.x, d.state,
-                                  d.state, d.any_iw, d.any_hw, d.bias, d.y, d.state, d.state);
+  const auto b = describe_backward<Backward>(
+      f, dnnl::prop_kind::backward, direction, d.x, d.first, d.first, d.any_iw, d.any_hw, d.bias,
+      d.y, d.last, d.last, d.x, d.first, d.first, d.any_iw, d.any_hw, d.bias, d.y, d.last, d.last);
   const memory dy = s.user("out_delta", d.y, p.out_delta.data());
   const memory dx = s.user("in_delta", d.x, nullptr), db = s.user("bias_delta", d.bias, nullptr);
   s.user("iw_delta", d.iw, nullptr);
@@ -63,6 +68,8 @@ Sequence sequence(const Lstm& p, bool train) {
   arguments[DNNL_ARG_WEIGHTS_ITER] = s.in("hw", b.weights_iter_desc());
   arguments[DNNL_ARG_DIFF_DST_LAYER] = dy;
   arguments[DNNL_ARG_DIFF_SRC_LAYER] = dx;
+  arguments[DNNL_ARG_DIFF_SRC_ITER] = memory(d.first, engine());
+  arguments[DNNL_ARG_DIFF_SRC_ITER_C] = memory(d.first, engine());
   arguments[DNNL_ARG_DIFF_WEIGHTS_LAYER] = diw;
   arguments[DNNL_ARG_DIFF_WEIGHTS_ITER] = dhw;
   arguments[DNNL_ARG_DIFF_BIAS] = db;

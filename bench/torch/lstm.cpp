@@ -28,7 +28,7 @@ void add_torch_lstm(const Lstm& p, Rows& rows) {
     return value.clone().set_requires_grad(true);
   };
   at::Tensor xg = trained(x), iwg = trained(iw), hwg = trained(hw), bg = trained(b);
-  const auto step = [=]() mutable {
+  auto step = [=]() mutable {
     for (at::Tensor* g : {&xg, &iwg, &hwg, &bg}) g->mutable_grad().reset();
     const at::Tensor y = std::get<0>(
         at::lstm(xg, {zero, zero}, {iwg, hwg, bg, no_bias}, true, 1, 0, true, false, false));

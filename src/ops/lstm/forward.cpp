@@ -8,18 +8,31 @@ namespace {
 // Of one value of the cell update, about.
 constexpr double kCellNanoseconds = 2;
 
+// Gates of a piece: 256 KB, beside about 1 MB of weights.
+constexpr size_t kPieceFloats = size_t{1} << 16;
+constexpr size_t kLeastRows = 64;  // of a product that uses packed weights well
+
+size_t piece_of(const LstmShape& s) {
+  const size_t rows = std::max(kLeastRows, kPieceFloats / s.gates());
+  return std::clamp<size_t>(rows / s.batch, 1, s.steps);
+}
+
 }  // namespace
 
 LstmForward::LstmForward(const LstmRun& run, const LstmProblem& problem, const LstmNetwork& network,
                          float* cache, uint64_t stream)
-    : LstmPass(run, problem, network, stream), place_(problem.shape), cache_(cache) {
+    : LstmPass(run, problem, network, stream),
+      place_(problem.shape),
+      cache_(cache),
+      piece_(piece_of(problem.shape)) {
   size_t x = in_place(net_.in.sequence) ? 0 : checked_mul(s_.rows(), s_.inputs, "the input");
   if (drops()) x = std::max(x, s_.rows() * s_.outputs());
   size_t weights = 0, gemm = 0;
   for (size_t layer = 0; layer < std::min<size_t>(2, s_.layers); ++layer) {
     weights = std::max(weights,
                        PackedMatrix::floats(*gemm_, GemmSide::kB, s_.gates(), s_.inputs_of(layer)));
-    gemm = std::max(gemm, input_product(layer).scratch());
+    for (size_t steps : {piece_, s_.steps % piece_})
+      if (steps > 0) gemm = std::max(gemm, input_product(layer, steps).scratch());
   }
   gemm = std::max({gemm, hidden_product().scratch(), peephole_product(0).scratch()});
   memory_.add(&x_, x);
@@ -37,7 +50,7 @@ LstmForward::LstmForward(const LstmRun& run, const LstmProblem& problem, const L
   if (cache == nullptr) {
     memory_.add(&h_[0], place_.h_floats());
     memory_.add(&h_[1], s_.layers > 1 ? place_.h_floats() : 0);
-    memory_.add(&gates_, place_.gate_floats());
+    memory_.add(&gates_, piece_ * s_.batch * s_.gates());
     memory_.add(&cells_, s_.batch * s_.hidden);
   }
   memory_.allocate(run.memory);
@@ -67,8 +80,8 @@ const float* LstmForward::inputs(size_t layer) const {
   return x_;
 }
 
-GemmOp LstmForward::input_product(size_t layer) const {
-  return product({s_.rows(), s_.gates(), s_.inputs_of(layer)}, input_row(layer), packed_x_,
+GemmOp LstmForward::input_product(size_t layer, size_t steps) const {
+  return product({steps * s_.batch, s_.gates(), s_.inputs_of(layer)}, input_row(layer), packed_x_,
                  s_.gates());
 }
 
@@ -106,7 +119,7 @@ void LstmForward::prepare(size_t layer, const LstmTrack& t) {
 void LstmForward::update_cells(const LstmTrack& t, size_t step) const {
   const double around = gemm_nanoseconds({s_.batch, s_.gates(), s_.hidden});
   const size_t n = s_.hidden, out = s_.outputs();
-  float *gates = gates_at(t, step), *c_prev = c_before(t, step), *c = c_at(t, step);
+  float *gates = gates_of(t, step), *c_prev = c_before(t, step), *c = c_at(t, step);
   float *h_prev = h_before(t, step), *h = h_at(t, step);
   const auto keep = [&](size_t sample) {
     std::copy_n(h_prev + sample * out, n, h + sample * out);
@@ -136,21 +149,32 @@ void LstmForward::add_peephole(size_t gate, const float* c, float* gates) const 
                              gemm_memory_);
 }
 
+// The gates have the products of the inputs. States that are not given are zeros, which add
+// nothing.
+void LstmForward::run_step(const LstmTrack& t, size_t step, bool first) {
+  float* gates = gates_of(t, step);
+  if (!first || net_.in.hidden)
+    hidden_product().run({.a = h_before(t, step), .c = gates, .accumulate = true}, gemm_memory_);
+  for (size_t k : {kInputGate, kForgetGate, kCandidateGate}) {
+    if (has_peephole(k) && (!first || net_.in.cell)) add_peephole(k, c_before(t, step), gates);
+  }
+  update_cells(t, step);
+}
+
 void LstmForward::run_direction(size_t layer, const float* x, const LstmTrack& t) {
   prepare(layer, t);
-  input_product(layer).run({.a = x, .c = t.gates, .column = {.bias = has_bias() ? bias_ : nullptr}},
-                           gemm_memory_);
-  const GemmOp hidden = hidden_product();
-  for (size_t turn = 0; turn < s_.steps; ++turn) {
-    const size_t step = step_of(t, turn);
-    float* gates = gates_at(t, step);
-    // States that are not given are zeros, which add nothing.
-    if (turn > 0 || net_.in.hidden)
-      hidden.run({.a = h_before(t, step), .c = gates, .accumulate = true}, gemm_memory_);
-    for (size_t k : {kInputGate, kForgetGate, kCandidateGate}) {
-      if (has_peephole(k) && (turn > 0 || net_.in.cell)) add_peephole(k, c_before(t, step), gates);
+  const ChannelTerms bias = {.bias = has_bias() ? bias_ : nullptr};
+  const size_t pieces = div_up(s_.steps, piece_);
+  for (size_t turn = 0; turn < pieces; ++turn) {
+    const size_t first = (t.direction == 0 ? turn : pieces - 1 - turn) * piece_;
+    const size_t steps = std::min(piece_, s_.steps - first);
+    const float* rows = x + first * s_.batch * input_row(layer);
+    input_product(layer, steps)
+        .run({.a = rows, .c = gates_of(t, first), .column = bias}, gemm_memory_);
+    for (size_t i = 0; i < steps; ++i) {
+      const size_t step = t.direction == 0 ? first + i : first + steps - 1 - i;
+      run_step(t, step, step == step_of(t, 0));
     }
-    update_cells(t, step);
   }
 }
 

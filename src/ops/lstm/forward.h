@@ -20,18 +20,26 @@ class LstmForward : private LstmPass {
   float* cell(const LstmTrack& t, size_t place) const {
     return t.cells + (cache_ == nullptr ? 0 : place * s_.batch * s_.hidden);
   }
+  // Of as many steps as a piece has, one after the other in the same place.
+  float* gates_of(const LstmTrack& t, size_t step) const {
+    return t.gates + (cache_ == nullptr ? step % piece_ : step) * s_.batch * s_.gates();
+  }
   size_t input_row(size_t layer) const;
   const float* inputs(size_t layer) const;
-  GemmOp input_product(size_t layer) const;
+  GemmOp input_product(size_t layer, size_t steps) const;
   GemmOp hidden_product() const;
   GemmOp peephole_product(size_t gate) const;
   void prepare(size_t layer, const LstmTrack& t);
   void add_peephole(size_t gate, const float* c, float* gates) const;
   void update_cells(const LstmTrack& t, size_t step) const;
+  void run_step(const LstmTrack& t, size_t step, bool first);
   void run_direction(size_t layer, const float* x, const LstmTrack& t);
 
   const LstmCache place_;
   float* const cache_;
+  // Steps whose input products are one product: their gates are still in the second-level cache
+  // when the steps come to them.
+  const size_t piece_;
   LstmMemory memory_;
   float *x_ = nullptr, *packed_x_memory_ = nullptr, *packed_h_memory_ = nullptr;
   float* packed_c_memory_[kLstmGates] = {};
