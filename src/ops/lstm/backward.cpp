@@ -13,6 +13,33 @@ namespace {
 
 constexpr double kCellNanoseconds = 2;
 
+// Matrices side by side, as the second operand of a product. The gradients of both matrices of the
+// gates are one product, so that da is packed once.
+struct Columns {
+  const GemmKernels* kernels;
+  struct Part {
+    const float* data;
+    size_t row, count;
+  } part[2];
+
+  const float* at(size_t k, size_t column) const {
+    const Part& p = part[column < part[0].count ? 0 : 1];
+    return p.data + k * p.row + (column < part[0].count ? column : column - part[0].count);
+  }
+  static void pack(const void* context, size_t first, size_t count, size_t k0, size_t depth,
+                   float* panel) {
+    const auto& c = *static_cast<const Columns*>(context);
+    const size_t border = c.part[0].count, width = c.kernels->nr;
+    if (first >= border || first + count <= border) {
+      const size_t row = c.part[first < border ? 0 : 1].row;
+      return c.kernels->pack_across(c.at(k0, first), row, count, depth, width, panel);
+    }
+    for (size_t k = 0; k < depth; ++k)
+      for (size_t i = 0; i < width; ++i)
+        panel[k * width + i] = i < count ? *c.at(k0 + k, first + i) : 0;
+  }
+};
+
 class LstmBackward : private LstmPass {
  public:
   LstmBackward(const LstmRun& run, const LstmProblem& problem, const LstmNetwork& network,
@@ -35,7 +62,7 @@ class LstmBackward : private LstmPass {
   const float* c_all(const LstmTrack& t, bool before) const {
     return t.cells + (before == (t.direction == 0) ? 0 : s_.batch * s_.hidden);
   }
-  bool wants_weights(size_t layer) const;
+  bool wants(LstmTensor LstmGateTensors::*member) const;
   bool wants_inputs(size_t layer) const { return layer > 0 || delta_.in.sequence; }
   bool copies_inputs(size_t layer) const {
     return layer == 0 ? !in_place(net_.in.sequence) : p_.drops();
@@ -45,15 +72,17 @@ class LstmBackward : private LstmPass {
   GemmOp hidden_product() const;
   GemmOp peephole_product(size_t gate) const;
   GemmOp inputs_product(size_t layer) const;
-  GemmOp weights_product(size_t rows, size_t columns, size_t b_row) const;
+  GemmOp matrices_product(size_t columns, const GemmPacker& packer) const;
+  GemmOp cells_product() const;
 
   void update_cells(const LstmTrack& t, size_t step, Rows dy) const;
   void update_any_cells(const LstmTrack& t, size_t step, Rows dy, double around) const;
   void add_peephole(size_t gate, const float* da) const;
   void run_steps(size_t layer, const LstmTrack& t, Rows dy);
   void weight_gradients(size_t layer, const LstmTrack& t) const;
+  void matrix_gradients(size_t layer, const LstmTrack& t) const;
   void write_gates(LstmTensor LstmGateTensors::*member, size_t layer, size_t direction,
-                   const float* from, size_t each) const;
+                   const float* from, size_t width, size_t row) const;
   void input_gradient(size_t layer, size_t direction);
 
   const LstmNetwork& delta_;
@@ -72,22 +101,22 @@ LstmBackward::LstmBackward(const LstmRun& run, const LstmProblem& problem,
                            uint64_t stream)
     : LstmPass(run, problem, network, stream), delta_(delta), place_(problem.shape), cache_(cache) {
   size_t x = 0, weights = 0, packed = 0, dx = 0;
-  size_t gemm = std::max(hidden_product().scratch(), peephole_product(0).scratch());
-  const auto product = [&](size_t rows, size_t columns, size_t b_row) {
-    gemm = std::max(gemm, weights_product(rows, columns, b_row).scratch());
-    weights = std::max(weights, checked_mul(rows, columns, "a gradient"));
-  };
+  const GemmPacker packer = {.pack = Columns::pack, .context = nullptr};
+  size_t gemm = std::max(
+      {hidden_product().scratch(), peephole_product(0).scratch(), cells_product().scratch()});
   for (size_t layer = 0; layer < std::min<size_t>(2, s_.layers); ++layer) {
     const size_t values = checked_mul(s_.rows(), s_.inputs_of(layer), "the inputs of a layer");
     if (copies_inputs(layer)) x = std::max(x, values);
     if (layer > 0 || (delta_.in.sequence && !writes_inputs_directly())) dx = std::max(dx, values);
-    product(s_.gates(), s_.inputs_of(layer), inputs(layer, false).row);
+    // Any of the two matrices may be the only one.
+    const size_t in = s_.inputs_of(layer);
+    for (size_t columns : {in, s_.hidden, in + s_.hidden})
+      gemm = std::max(gemm, matrices_product(columns, packer).scratch());
+    weights = std::max(weights, checked_mul(s_.gates(), in + s_.hidden, "a gradient"));
     gemm = std::max(gemm, inputs_product(layer).scratch());
     packed = std::max(packed,
                       PackedMatrix::floats(*gemm_, GemmSide::kB, s_.inputs_of(layer), s_.gates()));
   }
-  product(s_.gates(), s_.hidden, s_.outputs());
-  product(s_.hidden, s_.hidden, s_.hidden);
   const size_t state = s_.batch * s_.hidden;
   memory_.add(&x_, x);
   memory_.add(&da_, place_.gate_floats());
@@ -111,12 +140,6 @@ LstmBackward::LstmBackward(const LstmRun& run, const LstmProblem& problem,
   memory_.allocate(run.memory);
 }
 
-bool LstmBackward::wants_weights(size_t layer) const {
-  return std::any_of(delta_.gate, delta_.gate + kLstmGates, [&](const LstmGateTensors& gate) {
-    return bool{lstm_input_tensor(s_, gate, layer)};
-  });
-}
-
 GemmOp LstmBackward::hidden_product() const {
   return product({s_.batch, s_.hidden, s_.gates()}, s_.gates(), packed_h_, s_.hidden);
 }
@@ -131,13 +154,21 @@ GemmOp LstmBackward::inputs_product(size_t layer) const {
   return product({s_.rows(), s_.inputs_of(layer), s_.gates()}, s_.gates(), packed_x_, row);
 }
 
-// `rows` neighbouring columns of da, transposed, times rows of `columns` values.
-GemmOp LstmBackward::weights_product(size_t rows, size_t columns, size_t b_row) const {
+// Columns of da, transposed, times as many rows of other values as there are of da.
+GemmOp LstmBackward::matrices_product(size_t columns, const GemmPacker& packer) const {
   return GemmOp(*gemm_, run_.threads,
-                {.shape = {rows, columns, s_.rows()},
+                {.shape = {s_.gates(), columns, s_.rows()},
                  .a = {.row = s_.gates(), .transposed = true},
-                 .b = {.row = b_row},
+                 .b = {.packer = &packer},
                  .c_row = columns});
+}
+
+GemmOp LstmBackward::cells_product() const {
+  return GemmOp(*gemm_, run_.threads,
+                {.shape = {s_.hidden, s_.hidden, s_.rows()},
+                 .a = {.row = s_.gates(), .transposed = true},
+                 .b = {.row = s_.hidden},
+                 .c_row = s_.hidden});
 }
 
 // What the layer was given; copies are made with `fill`.
@@ -237,48 +268,57 @@ void LstmBackward::run_steps(size_t layer, const LstmTrack& t, Rows dy) {
   write_state(delta_.in.cell, layer, d, dc_, s_.hidden);
 }
 
-// Gradients of one parameter of the four gates, `each` values after each other.
+// Gradients of one parameter of the four gates: `hidden` rows of `width` values for each.
 void LstmBackward::write_gates(LstmTensor LstmGateTensors::*member, size_t layer, size_t direction,
-                               const float* from, size_t each) const {
-  const double work = 0.5 * static_cast<double>(kLstmGates * each);
+                               const float* from, size_t width, size_t row) const {
+  const double work = 0.5 * static_cast<double>(s_.gates() * width);
   parallel_for(useful_threads(run_.threads, work), kLstmGates, [&](size_t k, size_t) {
     const LstmTensor& to = delta_.gate[k].*member;
-    if (to) write(lstm_slice(to, layer, direction), from + k * each, to.accumulate);
+    if (!to) return;
+    const float* rows = from + k * s_.hidden * row;
+    View view = lstm_slice(to, layer, direction);
+    if (row == width) return write(view, rows, to.accumulate);
+    view.rank = 1;
+    view.count = width;
+    for (size_t h = 0; h < s_.hidden; ++h) {
+      write(view, rows + h * row, to.accumulate);
+      view.data = static_cast<float*>(view.data) + view.stride[1];
+    }
   });
 }
 
+bool LstmBackward::wants(LstmTensor LstmGateTensors::*member) const {
+  return std::any_of(delta_.gate, delta_.gate + kLstmGates,
+                     [&](const LstmGateTensors& gate) { return bool{gate.*member}; });
+}
+
+// da times inputs and states before the steps, of those that are wanted.
+void LstmBackward::matrix_gradients(size_t layer, const LstmTrack& t) const {
+  const bool upper = layer > 0 && s_.splits_weights();
+  const auto member = upper ? &LstmGateTensors::iw_upper : &LstmGateTensors::iw;
+  const size_t in = wants(member) ? s_.inputs_of(layer) : 0;
+  const size_t own = wants(&LstmGateTensors::hw) ? s_.hidden : 0;
+  if (in + own == 0) return;
+  const Rows x = in > 0 ? inputs(layer, t.direction == 0) : Rows();
+  const Columns columns = {gemm_, {{x.data, x.row, in}, {h_before(t, 0), s_.outputs(), s_.hidden}}};
+  const GemmPacker packer = {.pack = Columns::pack, .context = &columns};
+  matrices_product(in + own, packer).run({.a = da_, .c = weights_}, gemm_memory_);
+  if (in > 0) write_gates(member, upper ? layer - 1 : layer, t.direction, weights_, in, in + own);
+  if (own > 0) write_gates(&LstmGateTensors::hw, layer, t.direction, weights_ + in, own, in + own);
+}
+
 void LstmBackward::weight_gradients(size_t layer, const LstmTrack& t) const {
-  const size_t d = t.direction;
-  const auto wants = [&](LstmTensor LstmGateTensors::*member) {
-    return std::any_of(delta_.gate, delta_.gate + kLstmGates,
-                       [&](const LstmGateTensors& gate) { return bool{gate.*member}; });
-  };
-  if (wants_weights(layer)) {
-    const Rows x = inputs(layer, d == 0);
-    const size_t in = s_.inputs_of(layer);
-    weights_product(s_.gates(), in, x.row)
-        .run({.a = da_, .b = x.data, .c = weights_}, gemm_memory_);
-    const bool second = layer > 0 && s_.splits_weights();
-    // The tensor above the first layer begins with the second one.
-    write_gates(second ? &LstmGateTensors::iw_upper : &LstmGateTensors::iw,
-                second ? layer - 1 : layer, d, weights_, s_.hidden * in);
-  }
-  if (wants(&LstmGateTensors::hw)) {
-    weights_product(s_.gates(), s_.hidden, s_.outputs())
-        .run({.a = da_, .b = h_before(t, 0), .c = weights_}, gemm_memory_);
-    write_gates(&LstmGateTensors::hw, layer, d, weights_, s_.hidden * s_.hidden);
-  }
+  matrix_gradients(layer, t);
   if (wants(&LstmGateTensors::b)) {
     gemm_->column_sums(da_, s_.gates(), s_.rows(), s_.gates(), weights_, false);
-    write_gates(&LstmGateTensors::b, layer, d, weights_, s_.hidden);
+    write_gates(&LstmGateTensors::b, layer, t.direction, weights_, 1, 1);
   }
   for (size_t k = 0; k < kLstmGates; ++k) {
     const LstmTensor& to = delta_.gate[k].cw;
     if (!to) continue;
-    weights_product(s_.hidden, s_.hidden, s_.hidden)
-        .run({.a = da_ + k * s_.hidden, .b = c_all(t, k != kOutputGate), .c = weights_},
-             gemm_memory_);
-    write(lstm_slice(to, layer, d), weights_, to.accumulate);
+    cells_product().run({.a = da_ + k * s_.hidden, .b = c_all(t, k != kOutputGate), .c = weights_},
+                        gemm_memory_);
+    write(lstm_slice(to, layer, t.direction), weights_, to.accumulate);
   }
 }
 
