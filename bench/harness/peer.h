@@ -20,6 +20,7 @@ struct FusedConvolution;
 struct Gram;
 struct ImageLoss;
 struct Loss;
+struct Lstm;
 struct MatMul;
 struct Movement;
 struct Normalization;
@@ -48,6 +49,7 @@ class Peer {
   virtual void gram(const Gram&, Rows&) {}
   virtual void image_loss(const ImageLoss&, Rows&) {}
   virtual void loss(const Loss&, Rows&) {}
+  virtual void lstm(const Lstm&, Rows&) {}
   virtual void matmul(const MatMul&, Rows&) {}
   virtual void movement(const Movement&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}

@@ -1,6 +1,7 @@
 // Convolution with oneDNN as a sequence of primitives, for the families that have one.
 #pragma once
 
+#include <cstring>
 #include <unordered_map>
 
 #include "workloads/convolution.h"
@@ -42,6 +43,8 @@ class Sequence {
   void add(const dnnl::primitive& p, const Arguments& arguments) {
     steps_.push_back({p, arguments});
   }
+  // Filled with zeros before the steps, for primitives that add to what is there.
+  void zero(const memory& made) { zeroed_.push_back(made); }
   void back(const char* tensor, const memory& made) {
     const memory plain = users_.at(tensor);
     outputs_.push_back(tensor);
@@ -50,6 +53,7 @@ class Sequence {
   }
 
   void run() const {
+    for (const memory& m : zeroed_) std::memset(m.get_data_handle(), 0, m.get_desc().get_size());
     for (const Step& s : steps_) s.primitive.execute(stream(), s.arguments);
     stream().wait();
   }
@@ -74,6 +78,7 @@ class Sequence {
   std::vector<std::pair<std::string, memory>> reordered_;
   std::vector<Step> steps_;
   std::vector<std::string> outputs_;
+  std::vector<memory> zeroed_;
 };
 
 class ConvolutionPrimitives {

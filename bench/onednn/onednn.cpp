@@ -11,6 +11,7 @@
 #include "workloads/convolution.h"
 #include "workloads/fused.h"
 #include "workloads/gemm.h"
+#include "workloads/lstm.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
 #include "onednn/onednn.h"
@@ -201,6 +202,7 @@ class OneDnn final : public Peer {
   void fused(const FusedConvolution& p, Rows& rows) override { add_onednn_fused(p, rows); }
   void convolution(const Convolution& p, Rows& rows) override { add_onednn_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;
+  void lstm(const Lstm& p, Rows& rows) override { add_onednn_lstm(p, rows); }
   void matmul(const MatMul& p, Rows& rows) override { add_onednn_matmul(p, rows); }
   void normalization(const Normalization& p, Rows& rows) override {
     add_onednn_normalization(p, rows);

@@ -15,6 +15,7 @@
 #include "workloads/fused.h"
 #include "workloads/gram.h"
 #include "workloads/movement.h"
+#include "workloads/lstm.h"
 #include "workloads/image_loss.h"
 #include "workloads/matmul.h"
 #include "workloads/normalization.h"
@@ -111,6 +112,9 @@ class Ours final : public Peer {
   }
 #endif
   void loss(const Loss& p, Rows& rows) override;
+  void lstm(const Lstm& p, Rows& rows) override {
+    add_our_lstm(p, int(threads_), rows);
+  }
   void matmul(const MatMul& p, Rows& rows) override {
     add_our_matmul(p, int(threads_), rows);
   }

@@ -13,6 +13,7 @@
 #include "workloads/convolution.h"
 #include "workloads/embedding.h"
 #include "workloads/fused.h"
+#include "workloads/lstm.h"
 #include "workloads/matmul.h"
 #include "workloads/movement.h"
 #include "workloads/pooling.h"
@@ -110,6 +111,7 @@ class Torch final : public Peer {
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void image_loss(const ImageLoss& p, Rows& rows) override { add_torch_image_loss(p, rows); }
   void loss(const Loss& p, Rows& rows) override { add_torch_loss(p, rows); }
+  void lstm(const Lstm& p, Rows& rows) override { add_torch_lstm(p, rows); }
   void matmul(const MatMul& p, Rows& rows) override { add_torch_matmul(p, rows); }
   void movement(const Movement& p, Rows& rows) override { add_torch_movement(p, rows); }
   void optimizer(const Optimizer& p, Rows& rows) override { add_torch_optimizer(p, rows); }

@@ -14,6 +14,7 @@
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
 #include "workloads/gram.h"
+#include "workloads/lstm.h"
 #include "workloads/image_loss.h"
 #include "workloads/matmul.h"
 #include "workloads/movement.h"
@@ -206,6 +207,7 @@ std::vector<Workload> workloads(bool quick) {
   append_embedding(list, quick);
   append_gram(list, quick);
   append_movement(list, quick);
+  append_lstm(list, quick);
   append_arithmetic(list, quick);
   append_reductions(list, quick);
   append_matmul(list, quick);

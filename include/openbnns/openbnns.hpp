@@ -25,6 +25,7 @@
 #include "layers/fused.hpp"
 #include "layers/gram.hpp"
 #include "layers/loss.hpp"
+#include "layers/lstm.hpp"
 #include "layers/normalization.hpp"
 #include "layers/padding.hpp"
 #include "layers/permute.hpp"

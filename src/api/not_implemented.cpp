@@ -32,20 +32,3 @@ extern "C" int BNNSApplyMultiheadAttentionBackward(
     size_t*, void*) {
   return boundary::not_implemented("BNNSApplyMultiheadAttentionBackward", -1);
 }
-
-// ---- LSTM ----
-
-extern "C" size_t BNNSComputeLSTMTrainingCacheCapacity(const BNNSLayerParametersLSTM*) {
-  return boundary::not_implemented("BNNSComputeLSTMTrainingCacheCapacity", SIZE_MAX);
-}
-
-extern "C" int BNNSDirectApplyLSTMBatchTrainingCaching(const BNNSLayerParametersLSTM*,
-                                                       const BNNSFilterParameters*, void*, size_t) {
-  return boundary::not_implemented("BNNSDirectApplyLSTMBatchTrainingCaching", -1);
-}
-
-extern "C" int BNNSDirectApplyLSTMBatchBackward(const BNNSLayerParametersLSTM*,
-                                                const BNNSLayerParametersLSTM*,
-                                                const BNNSFilterParameters*, const void*, size_t) {
-  return boundary::not_implemented("BNNSDirectApplyLSTMBatchBackward", -1);
-}

@@ -112,10 +112,18 @@ GemmPanels::GemmPanels(float* to, const GemmKernels& kernels, GemmSide side, siz
 
 PackedMatrix::PackedMatrix(const Memory& memory, const GemmKernels& kernels, GemmSide side,
                            size_t lines, size_t depth)
-    : panels_(nullptr, kernels, side, lines, depth), side_(side) {
-  const size_t rows = checked_mul(panels_.panels, panels_.width, "a packed matrix");
-  memory_ = Array<float>(memory, checked_mul(rows, depth, "a packed matrix"));
-  panels_.data = memory_.data();
+    : memory_(memory, floats(kernels, side, lines, depth)),
+      panels_(memory_.data(), kernels, side, lines, depth),
+      side_(side) {}
+
+PackedMatrix::PackedMatrix(float* memory, const GemmKernels& kernels, GemmSide side, size_t lines,
+                           size_t depth)
+    : panels_(memory, kernels, side, lines, depth), side_(side) {}
+
+size_t PackedMatrix::floats(const GemmKernels& kernels, GemmSide side, size_t lines, size_t depth) {
+  const GemmPanels panels(nullptr, kernels, side, lines, depth);
+  const size_t rows = checked_mul(panels.panels, panels.width, "a packed matrix");
+  return checked_mul(rows, depth, "a packed matrix");
 }
 
 void PackedMatrix::pack(const GemmKernels& kernels, size_t threads, const GemmOperand& from,

@@ -87,6 +87,10 @@ class PackedMatrix {
   // Room for `lines` rows of A or columns of B, `depth` deep; throws where the hooks fail.
   PackedMatrix(const Memory& memory, const GemmKernels& kernels, GemmSide side, size_t lines,
                size_t depth);
+  // The same in memory of the caller, floats() of it, which must outlive this object.
+  PackedMatrix(float* memory, const GemmKernels& kernels, GemmSide side, size_t lines,
+               size_t depth);
+  static size_t floats(const GemmKernels& kernels, GemmSide side, size_t lines, size_t depth);
   void pack(const GemmKernels& kernels, size_t threads, const GemmOperand& from, const void* data);
 
   const GemmPanels& panels() const { return panels_; }
