@@ -51,30 +51,6 @@ extern "C" BNNSFilter BNNSFilterCreateLayerEmbedding(const BNNSLayerParametersEm
   return boundary::not_implemented("BNNSFilterCreateLayerEmbedding", nullptr);
 }
 
-// ---- Multi-head attention ----
-
-extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(
-    const BNNSLayerParametersMultiheadAttention*, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerMultiheadAttention", nullptr);
-}
-
-extern "C" int BNNSApplyMultiheadAttention(BNNSFilter, size_t, const void*, size_t, const void*,
-                                           size_t, const BNNSNDArrayDescriptor*, size_t,
-                                           const void*, size_t, void*, size_t,
-                                           const BNNSNDArrayDescriptor*, size_t*, void*, size_t*,
-                                           void*) {
-  return boundary::not_implemented("BNNSApplyMultiheadAttention", -1);
-}
-
-extern "C" int BNNSApplyMultiheadAttentionBackward(
-    BNNSFilter, size_t, const void*, size_t, BNNSMHAProjectionParameters*, const void*, size_t,
-    const BNNSNDArrayDescriptor*, size_t, BNNSMHAProjectionParameters*, const void*, size_t,
-    BNNSMHAProjectionParameters*, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-    BNNSNDArrayDescriptor*, const void*, size_t, BNNSMHAProjectionParameters*, size_t, void*,
-    size_t*, void*) {
-  return boundary::not_implemented("BNNSApplyMultiheadAttentionBackward", -1);
-}
-
 // ---- LSTM ----
 
 extern "C" size_t BNNSComputeLSTMTrainingCacheCapacity(const BNNSLayerParametersLSTM*) {
