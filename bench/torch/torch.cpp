@@ -10,6 +10,7 @@
 #include <array>
 
 #include "workloads/arithmetic.h"
+#include "workloads/attention.h"
 #include "workloads/convolution.h"
 #include "workloads/fused.h"
 #include "workloads/matmul.h"
@@ -97,6 +98,7 @@ class Torch final : public Peer {
 
   void activation(const Activation& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override { add_torch_arithmetic(p, rows); }
+  void attention(const Attention& p, Rows& rows) override { add_torch_attention(p, rows); }
   void fused(const FusedConvolution& p, Rows& rows) override { add_torch_fused(p, rows); }
   void convolution(const Convolution& p, Rows& rows) override { add_torch_convolution(p, rows); }
   void fully_connected(const FullyConnected& p, Rows& rows) override;

@@ -11,6 +11,7 @@
 #include "workloads/fused.h"
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
+#include "workloads/attention.h"
 #include "workloads/gram.h"
 #include "workloads/image_loss.h"
 #include "workloads/matmul.h"
@@ -198,6 +199,7 @@ std::vector<Workload> workloads(bool quick) {
   append_gemm(list, quick);
   append_gram(list, quick);
   append_arithmetic(list, quick);
+  append_attention(list, quick);
   append_matmul(list, quick);
 
   for (Function f :

@@ -22,6 +22,7 @@
 #include "layers/fused.hpp"
 #include "layers/gram.hpp"
 #include "layers/loss.hpp"
+#include "layers/multihead_attention.hpp"
 #include "layers/normalization.hpp"
 #include "layers/pooling.hpp"
 #include "layers/window.hpp"

@@ -33,13 +33,20 @@ OPENBNNS_FIELD(input_b);
 OPENBNNS_FIELD(input_c);
 OPENBNNS_FIELD(input_gradient);
 OPENBNNS_FIELD(kernel_size);
+OPENBNNS_FIELD(key);
+OPENBNNS_FIELD(key_weights);
 OPENBNNS_FIELD(labels);
 OPENBNNS_FIELD(learning_rate);
 OPENBNNS_FIELD(loss_function);
 OPENBNNS_FIELD(normalization);
 OPENBNNS_FIELD(output);
 OPENBNNS_FIELD(output_gradient);
+OPENBNNS_FIELD(output_weights);
+OPENBNNS_FIELD(query);
+OPENBNNS_FIELD(query_weights);
 OPENBNNS_FIELD(type);
+OPENBNNS_FIELD(value);
+OPENBNNS_FIELD(value_weights);
 OPENBNNS_FIELD(weights);
 
 #undef OPENBNNS_FIELD

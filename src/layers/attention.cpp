@@ -1,14 +1,11 @@
-// The attention filter: the checks of its calls, its working memory, and the cache in which a
-// forward call leaves what the backward one needs. The cache is a header that must be exactly the
-// one that this filter writes, and behind it the floats of AttentionState; nothing in it is used as
-// a size or a place.
+// The attention filter: its parameters, its working memory, and the checks of its calls.
 #include "layers/attention.h"
 
 #include <atomic>
-#include <cstring>
 
 #include "core/filter.h"
 #include "core/scratch_pool.h"
+#include "layers/attention_cache.h"
 #include "layers/attention_read.h"
 #include "ops/random/random.h"
 
@@ -17,15 +14,6 @@ namespace {
 
 constexpr DeltaRules kDeltaRules = {.same_layout = true};
 constexpr AttentionRole kInputs[] = {kQuery, kKey, kValue};
-
-struct CacheHeader {
-  char magic[8];
-  uint64_t bytes, batch, target, source, heads, key_depth, value_depth;
-  float dropout;
-  uint8_t attention_bias, zero_row, key_mask, add_to_attention;
-  uint8_t reserved[56];
-};
-static_assert(sizeof(CacheHeader) == 128);
 
 class AttentionFilter final : public Filter, public AttentionCalls {
  public:
@@ -44,11 +32,7 @@ class AttentionFilter final : public Filter, public AttentionCalls {
  private:
   static AttentionProblem problem_of(const AttentionLayer& layer, bool client);
   void copy_parameters(const FilterOptions& options);
-  size_t cache_bytes(size_t batch) const;
   size_t workspace_bytes(size_t batch, AttentionPass pass) const;
-  CacheHeader header(size_t batch, const AttentionMasks& masks) const;
-  void require_cache(size_t given, const void* cache, size_t batch) const;
-  void require_header(const void* cache, size_t batch, const AttentionMasks& masks) const;
   AttentionRows read_rows(AttentionRole role, const void* data, size_t stride, Call& call) const;
   void read_parameters(Call& call) const;
   AttentionDelta read_delta(AttentionRole role, const BNNSMHAProjectionParameters* given,
@@ -126,64 +110,13 @@ void AttentionFilter::copy_parameters(const FilterOptions& options) {
   s.packed = packed_;
 }
 
-// ---- Cache and working memory ----
-
-size_t AttentionFilter::cache_bytes(size_t batch) const {
-  const size_t floats = AttentionState::floats(op_.problem(), batch);
-  const size_t bytes = checked_mul(floats, sizeof(float), "the backprop cache");
-  return checked_add(bytes, sizeof(CacheHeader), "the backprop cache");
-}
+// ---- Working memory ----
 
 // With room to align whatever the client passes.
 size_t AttentionFilter::workspace_bytes(size_t batch, AttentionPass pass) const {
   const size_t floats = op_.plan(batch, pass).floats;
   return checked_add(checked_mul(floats, sizeof(float), "the workspace"), kAlignment,
                      "the workspace");
-}
-
-CacheHeader AttentionFilter::header(size_t batch, const AttentionMasks& masks) const {
-  const AttentionProblem& p = op_.problem();
-  return {.magic = {'B', 'N', 'N', 'S', 'M', 'H', 'A', '1'},
-          .bytes = cache_bytes(batch),
-          .batch = batch,
-          .target = p.target,
-          .source = p.source,
-          .heads = p.heads,
-          .key_depth = p.key_depth,
-          .value_depth = p.value_depth,
-          .dropout = p.dropout,
-          .attention_bias = p.attention_bias,
-          .zero_row = p.zero_row,
-          .key_mask = masks.keys.data != nullptr,
-          .add_to_attention = masks.matrix.data != nullptr,
-          .reserved = {}};
-}
-
-void AttentionFilter::require_cache(size_t given, const void* cache, size_t batch) const {
-  const size_t needed = cache_bytes(batch);
-  require(given >= needed, "backprop_cache_size is ", given, "; a batch of ", batch, " needs ",
-          needed, " bytes");
-  require(is_aligned(cache, BNNSDataTypeFloat32), "backprop_cache is ", cache,
-          "; it must be aligned to 4 bytes");
-}
-
-void AttentionFilter::require_header(const void* cache, size_t batch,
-                                     const AttentionMasks& masks) const {
-  const CacheHeader right = header(batch, masks);
-  CacheHeader found;
-  std::memcpy(&found, cache, sizeof found);
-  require(std::memcmp(found.magic, right.magic, sizeof right.magic) == 0,
-          "backprop_cache does not begin with the header of one; the forward call must have "
-          "filled it");
-  require(found.batch == batch, "batch_size is ", batch, ", but the forward call that filled ",
-          "backprop_cache had ", found.batch, "; they must be equal");
-  require(found.key_mask == right.key_mask, "key_mask is ", right.key_mask != 0 ? "" : "not ",
-          "given, unlike in the forward call that filled backprop_cache");
-  require(found.add_to_attention == right.add_to_attention, "add_to_attention is ",
-          right.add_to_attention != 0 ? "" : "not ",
-          "given, unlike in the forward call that filled backprop_cache");
-  require(std::memcmp(&found, &right, sizeof right) == 0,
-          "backprop_cache was filled by a filter with other sizes or settings");
 }
 
 void AttentionFilter::use_workspace(const AttentionArgs& args, AttentionPass pass,
@@ -253,7 +186,7 @@ void AttentionFilter::apply_attention(const AttentionForwardArgs& args) {
   const AttentionPass pass =
       keeps || asks_cache ? AttentionPass::kForwardKeeping : AttentionPass::kForward;
   if (asks_cache || asks_workspace) {
-    const size_t cache = asks_cache ? cache_bytes(in.batch) : 0;
+    const size_t cache = asks_cache ? attention_cache_bytes(op_.problem(), in.batch) : 0;
     if (asks_workspace) *in.workspace_size = workspace_bytes(in.batch, pass);
     if (asks_cache) *args.backprop_cache_size = cache;
     return;
@@ -275,9 +208,10 @@ void AttentionFilter::apply_attention(const AttentionForwardArgs& args) {
   read_parameters(call);
   auto* cache = static_cast<char*>(args.backprop_cache);
   if (keeps) {
-    require_cache(*args.backprop_cache_size, cache, in.batch);
-    call.writes(Range{cache, cache + cache_bytes(in.batch)}, "backprop_cache");
-    f.state = reinterpret_cast<float*>(cache + sizeof(CacheHeader));
+    require_attention_cache(op_.problem(), *args.backprop_cache_size, cache, in.batch);
+    call.writes(Range{cache, cache + attention_cache_bytes(op_.problem(), in.batch)},
+                "backprop_cache");
+    f.state = reinterpret_cast<float*>(cache + kAttentionHeader);
   }
   use_workspace(in, pass, call);
   call.check_overlaps();
@@ -290,8 +224,7 @@ void AttentionFilter::apply_attention(const AttentionForwardArgs& args) {
                                   : uint64_t{1} << 63 | uint64_t{layer_.seed} << 31 | number;
     }
     if (keeps) {
-      const CacheHeader h = header(in.batch, f.masks);
-      std::memcpy(cache, &h, sizeof h);
+      write_attention_header(op_.problem(), in.batch, f.masks, cache);
     }
     op_.forward(f, plan, memory);
   });
@@ -408,11 +341,12 @@ void AttentionFilter::apply_attention_backward(const AttentionBackwardArgs& args
   b.masks = read_attention_masks(in, p, call);
   read_parameters(call);
   if (kept) {
-    require_cache(args.backprop_cache_size, args.backprop_cache, in.batch);
-    require_header(args.backprop_cache, in.batch, b.masks);
+    require_attention_cache(p, args.backprop_cache_size, args.backprop_cache, in.batch);
+    require_attention_header(p, in.batch, b.masks, args.backprop_cache);
     const auto* cache = static_cast<const char*>(args.backprop_cache);
-    call.reads(Range{cache, cache + cache_bytes(in.batch)}, "backprop_cache");
-    b.state = reinterpret_cast<const float*>(cache + sizeof(CacheHeader));
+    call.reads(Range{cache, cache + attention_cache_bytes(op_.problem(), in.batch)},
+               "backprop_cache");
+    b.state = reinterpret_cast<const float*>(cache + kAttentionHeader);
   }
   use_workspace(in, pass, call);
   call.check_overlaps();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "support/arithmetic_workload.h"
+#include "support/attention_workload.h"
 #include "support/fused_workload.h"
 #include "support/gram_workload.h"
 #include "support/image_workload.h"
@@ -24,6 +25,7 @@ inline Workloads small_workloads() {
   add_loss_workloads(all);
   add_gram_workloads(all);
   add_arithmetic_workloads(all);
+  add_attention_workloads(all);
   add_matmul_workloads(all);
   add_fused_workloads(all);
   return all;
