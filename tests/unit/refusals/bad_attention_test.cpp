@@ -21,6 +21,14 @@ D& weights(C& c, size_t role) {
                                                 &c.params.output};
   return roles[role]->weights;
 }
+// For faults of strides: of extents above 1, and in a layout whose strides are in the order of
+// sizes.
+D& grown(D& d, BNNSDataLayout weights = BNNSDataLayoutMHA_DHK) {
+  if (d.layout == BNNSDataLayoutMHA_DHK) d.layout = weights;
+  for (size_t k = 0; k < 3; ++k)
+    if (d.size[k] == 1) d.size[k] = 2;
+  return d;
+}
 constexpr const char* kRoles[] = {"query", "key", "value", "output"};
 
 TEST(BadAttention, Descriptors) {
@@ -28,8 +36,10 @@ TEST(BadAttention, Descriptors) {
   std::vector<Row<C>> rows;
   for (size_t role = 0; role < 4; ++role) {
     const std::string name = kRoles[role];
-    const auto get_target = [=](C& c) -> D& { return target(c, role); };
-    const auto get_weights = [=](C& c) -> D& { return weights(c, role); };
+    const auto get_target = [=](C& c) -> D& { return grown(target(c, role)); };
+    const auto get_weights = [=](C& c) -> D& {
+      return grown(weights(c, role), BNNSDataLayout3DLastMajor);
+    };
     append(rows, descriptor_rows<C>(name + ".target_desc", 2, get_target, role == 3));
     append(rows, descriptor_rows<C>(name + ".weights", 2, get_weights, false));
     rows.push_back({"a vector", {name + ".target_desc.layout is Vector", "2 axes"}, [=](C& c) {
@@ -231,7 +241,7 @@ TEST(BadAttention, Forward) {
          c.workspace_size_pointer = &c.workspace_size;
          c.workspace = c.spare.data();
        }},
-      {"workspace over the output", {"workspace and output overlap"}, [](C& c) {
+      {"workspace over the output", {"output and workspace overlap"}, [](C& c) {
          c.workspace_size = size_t{1} << 30;
          c.workspace_size_pointer = &c.workspace_size;
          c.workspace = c.out.data();
@@ -245,9 +255,14 @@ TEST(BadAttention, Forward) {
          }});
   }
   append(rows, descriptor_rows<C>(
-                   "key_mask", 1, [](C& c) -> D& { return c.key_mask; }, false));
+                   "key_mask", 1,
+                   [](C& c) -> D& {
+                     c.key_mask.data_type = BNNSDataTypeInt64;
+                     return grown(c.key_mask);
+                   },
+                   false));
   append(rows, descriptor_rows<C>(
-                   "add_to_attention", 2, [](C& c) -> D& { return c.add; }, false));
+                   "add_to_attention", 2, [](C& c) -> D& { return grown(c.add); }, false));
   expect_refused(rows);
   // Calls that have nothing to do with this filter.
   C c;
@@ -291,7 +306,7 @@ TEST(BadAttention, Backward) {
        {"output_param_delta->weights.data_type is BFloat16"},
        [](C& c) { c.delta[3].weights.data_type = BNNSDataTypeBFloat16; }},
       {"batch stride",
-       {"query_param_delta->target_desc.stride[2] is"},
+       {"query_param_delta->target_desc.stride[2] 4611", "batch"},
        [](C& c) { c.delta[0].target_desc.stride[2] = SIZE_MAX / 4; }},
       {"gradient of a bias that is not there",
        {"key_param_delta->bias.data is given", "no key.bias"},
