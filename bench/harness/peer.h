@@ -12,6 +12,7 @@ namespace bench {
 
 struct Activation;
 struct Arithmetic;
+struct Attention;
 struct Convolution;
 struct Embedding;
 struct Dropout;
@@ -41,6 +42,7 @@ class Peer {
   virtual std::string describe() const = 0;  // name, version, and the settings it runs with
   virtual void activation(const Activation&, Rows&) {}
   virtual void arithmetic(const Arithmetic&, Rows&) {}
+  virtual void attention(const Attention&, Rows&) {}
   virtual void convolution(const Convolution&, Rows&) {}
   virtual void embedding(const Embedding&, Rows&) {}
   virtual void dropout(const Dropout&, Rows&) {}

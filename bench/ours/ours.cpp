@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "workloads/arithmetic.h"
+#include "workloads/attention.h"
 #include "workloads/convolution.h"
 #include "workloads/embedding.h"
 #include "workloads/dropout.h"
@@ -101,6 +102,9 @@ class Ours final : public Peer {
   void fully_connected(const FullyConnected& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override {
     add_our_arithmetic(p, int(threads_), rows);
+  }
+  void attention(const Attention& p, Rows& rows) override {
+    add_our_attention(p, int(threads_), rows);
   }
   void gram(const Gram& p, Rows& rows) override { add_our_gram(p, int(threads_), rows); }
   void movement(const Movement& p, Rows& rows) override {

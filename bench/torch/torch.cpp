@@ -10,6 +10,7 @@
 #include <array>
 
 #include "workloads/arithmetic.h"
+#include "workloads/attention.h"
 #include "workloads/convolution.h"
 #include "workloads/embedding.h"
 #include "workloads/fused.h"
@@ -104,6 +105,7 @@ class Torch final : public Peer {
   void activation(const Activation& p, Rows& rows) override;
   void arithmetic(const Arithmetic& p, Rows& rows) override { add_torch_arithmetic(p, rows); }
   void embedding(const Embedding& p, Rows& rows) override { add_torch_embedding(p, rows); }
+  void attention(const Attention& p, Rows& rows) override { add_torch_attention(p, rows); }
   void fused(const FusedConvolution& p, Rows& rows) override { add_torch_fused(p, rows); }
   void convolution(const Convolution& p, Rows& rows) override { add_torch_convolution(p, rows); }
   void dropout(const Dropout& p, Rows& rows) override { add_torch_dropout(p, rows); }

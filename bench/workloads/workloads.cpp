@@ -13,6 +13,7 @@
 #include "workloads/fused.h"
 #include "workloads/gemm.h"
 #include "workloads/arithmetic.h"
+#include "workloads/attention.h"
 #include "workloads/gram.h"
 #include "workloads/lstm.h"
 #include "workloads/image_loss.h"
@@ -210,6 +211,7 @@ std::vector<Workload> workloads(bool quick) {
   append_lstm(list, quick);
   append_arithmetic(list, quick);
   append_reductions(list, quick);
+  append_attention(list, quick);
   append_matmul(list, quick);
 
   for (Function f :

@@ -26,6 +26,7 @@
 #include "layers/gram.hpp"
 #include "layers/loss.hpp"
 #include "layers/lstm.hpp"
+#include "layers/multihead_attention.hpp"
 #include "layers/normalization.hpp"
 #include "layers/padding.hpp"
 #include "layers/permute.hpp"

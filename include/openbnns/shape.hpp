@@ -40,6 +40,7 @@ enum class DataLayout : std::uint32_t {
   tensor_8d_last_major = BNNSDataLayout8DLastMajor,
   tensor_3d_sne = BNNSDataLayoutSNE,
   tensor_3d_nse = BNNSDataLayoutNSE,
+  attention_weights = BNNSDataLayoutMHA_DHK,
 };
 
 // The C values hold the rank in their upper half.
@@ -115,6 +116,12 @@ class Shape {
                                         Strides<4> stride = {}) {
     return of<4>(DataLayout::convolution_weights_oihw,
                  {kernel_width, kernel_height, input_channels, output_channels}, stride);
+  }
+  // For each head a matrix with a row for each column of the input. In memory, the heads of a row lie
+  // one behind the other.
+  static Shape attention_weights(std::size_t columns, std::size_t head_columns,
+                                 std::size_t heads) {
+    return of<3>(DataLayout::attention_weights, {columns, head_columns, heads}, {});
   }
   // Ranks 3 to 8: tensor_first_major<4>({a, b, c, d}) is Swift's tensor4DFirstMajor(a, b, c, d).
   template <std::size_t N>

@@ -8,27 +8,3 @@
 #include "openbnns/bnns.h"
 
 namespace boundary = bnns::impl::boundary;
-
-// ---- Multi-head attention ----
-
-extern "C" BNNSFilter BNNSFilterCreateLayerMultiheadAttention(
-    const BNNSLayerParametersMultiheadAttention*, const BNNSFilterParameters*) {
-  return boundary::not_implemented("BNNSFilterCreateLayerMultiheadAttention", nullptr);
-}
-
-extern "C" int BNNSApplyMultiheadAttention(BNNSFilter, size_t, const void*, size_t, const void*,
-                                           size_t, const BNNSNDArrayDescriptor*, size_t,
-                                           const void*, size_t, void*, size_t,
-                                           const BNNSNDArrayDescriptor*, size_t*, void*, size_t*,
-                                           void*) {
-  return boundary::not_implemented("BNNSApplyMultiheadAttention", -1);
-}
-
-extern "C" int BNNSApplyMultiheadAttentionBackward(
-    BNNSFilter, size_t, const void*, size_t, BNNSMHAProjectionParameters*, const void*, size_t,
-    const BNNSNDArrayDescriptor*, size_t, BNNSMHAProjectionParameters*, const void*, size_t,
-    BNNSMHAProjectionParameters*, const BNNSNDArrayDescriptor*, BNNSNDArrayDescriptor*,
-    BNNSNDArrayDescriptor*, const void*, size_t, BNNSMHAProjectionParameters*, size_t, void*,
-    size_t*, void*) {
-  return boundary::not_implemented("BNNSApplyMultiheadAttentionBackward", -1);
-}

@@ -8,6 +8,7 @@
 #include "support/arithmetic_workload.h"
 #include "support/embedding_workload.h"
 #include "support/dropout_workload.h"
+#include "support/attention_workload.h"
 #include "support/fused_workload.h"
 #include "support/gram_workload.h"
 #include "support/image_workload.h"
@@ -32,6 +33,7 @@ inline Workloads small_workloads() {
   add_dropout_workloads(all);
   add_gram_workloads(all);
   add_arithmetic_workloads(all);
+  add_attention_workloads(all);
   add_matmul_workloads(all);
   add_embedding_workloads(all);
   add_movement_workloads(all);
