@@ -87,14 +87,18 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/report/regression.cpp
   src/train/report/report.cpp
   src/train/report/style.cpp
+  src/train/training/agreement.cpp
   src/train/training/batches.cpp
   src/train/training/checkpoint.cpp
   src/train/training/checks.cpp
   src/train/training/evaluate.cpp
   src/train/training/fit.cpp
+  src/train/training/launched.cpp
   src/train/training/loss.cpp
   src/train/training/optimizer.cpp
+  src/train/training/ranks.cpp
   src/train/training/run_state.cpp
+  src/train/training/shard_tree.cpp
   src/train/training/shards.cpp
 )
 

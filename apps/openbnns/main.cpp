@@ -84,6 +84,7 @@ int run(int count, char** words) {
 int program::status_of(Error::Kind kind) {
   switch (kind) {
     case Error::Kind::usage:
+    case Error::Kind::ranks:
       return kUsage;
     case Error::Kind::network:
       return kNetwork;

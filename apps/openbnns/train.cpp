@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -29,18 +30,21 @@ struct TrainArguments {
   std::string network, from;
   std::vector<std::string> frozen;
   RunFiles files;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, shards_given = false;
   std::string command_line;
 };
 
 class Run final : public Observer {
  public:
-  explicit Run(const TrainArguments& arguments) : arguments_(arguments) {
+  // `ranks` is NULL if this process trains alone.
+  Run(const TrainArguments& arguments, Communicator* ranks)
+      : arguments_(arguments), ranks_(ranks), writes_(ranks == nullptr || ranks->rank() == 0) {
     DataOptions options = arguments.data.resolved();
     options.seed = arguments.training.seed;
     files_ = arguments.files;
     files_.resolve();
     training_ = arguments.training;
+    training_.communicator = ranks;
     training_.checkpoint = files_.checkpoint;
     if (training_.resume && files_.checkpoint.empty()) {
       throw Error(Error::Kind::usage, "--resume needs a checkpoint; --checkpoint is none");
@@ -49,24 +53,26 @@ class Run final : public Observer {
     task_ = data_.training.description().task;
     network_.emplace(make_network());
     for (const std::string& path : arguments.frozen) network_->freeze(path);
+    describe_model(options);
+    progress_.emplace(arguments.quiet || !writes_ ? Progress::Stream::none
+                      : arguments.json            ? Progress::Stream::terminal_only
+                                                  : Progress::Stream::standard_output,
+                      task_);
+    if (!writes_) return;
     // Parameters once in the model; with moments and the best ones in the checkpoint.
     files_.require_writable(network_->parameter_count() * sizeof(float) * 5 + (1 << 20));
-    describe_model(options);
     begin_report();
     log_.emplace(files_.log, training_.resume);
-    progress_.emplace(arguments.quiet  ? Progress::Stream::none
-                      : arguments.json ? Progress::Stream::terminal_only
-                                       : Progress::Stream::standard_output,
-                      task_);
   }
 
   int run() {
-    print_start();
+    if (writes_) print_start();
     watch_interrupts();
     const TrainingResult result = train();
     progress_->clear();
-    network_->save(files_.model);
+    if (writes_) network_->save(files_.model);
     if (!data_.test.empty()) test_ = evaluate(*network_, data_.test, training_);
+    if (!writes_) return kDone;
     write_last_report(result);
     print_end(result);
     return result.stopped ? kSignal + interrupt_signal() : kDone;
@@ -74,6 +80,7 @@ class Run final : public Observer {
 
   void on_step(const StepRecord& record) override { progress_->step(record); }
   void on_epoch(const EpochRecord& record, const std::vector<LayerTime>& times) override {
+    if (!writes_) return;
     progress_->epoch(record, training_.epochs);
     add_epoch(report_, record);
     set_layer_times(report_, times);
@@ -90,7 +97,7 @@ class Run final : public Observer {
       return fit(*network_, data_.training, data_.validation, training_, this);
     } catch (const Error& error) {
       progress_->clear();
-      if (error.kind() == Error::Kind::training) {
+      if (error.kind() == Error::Kind::training && writes_) {
         report_.note = error.what();
         write_report_as(Report::State::diverged);
       }
@@ -187,8 +194,11 @@ class Run final : public Observer {
     print(fmt::format("network    {}: samples of {}, {} layers, {} parameters\n", network_name_,
                       shape_text(description.shape), network_->layers().size(),
                       network_->parameter_count()));
-    print(fmt::format("training   {} epochs, batches of {}, seed {}, {}\n", training_.epochs,
-                      training_.batch_size, training_.seed, OpenBNNSGetTarget()));
+    print(fmt::format("training   {} epochs, batches of {}, seed {}, {}{}\n", training_.epochs,
+                      training_.batch_size, training_.seed, OpenBNNSGetTarget(),
+                      ranks_ == nullptr ? ""
+                                        : fmt::format(", {} shards on {} ranks", training_.shards,
+                                                      ranks_->size())));
   }
 
   void print_end(const TrainingResult& result) const {
@@ -239,6 +249,8 @@ class Run final : public Observer {
   }
 
   const TrainArguments& arguments_;
+  Communicator* ranks_;
+  bool writes_;  // files, report and progress
   RunFiles files_;
   TrainingOptions training_;
   DataSplit data_;
@@ -251,12 +263,46 @@ class Run final : public Observer {
   Metrics test_;
 };
 
+// A rank that fails alone ends the others, which would wait for it.
+int run_as_rank(const TrainArguments& arguments, Communicator& ranks) {
+  std::string what;
+  int status = kInternal;
+  try {
+    if (!arguments.shards_given) {
+      throw Error(Error::Kind::ranks,
+                  "--shards must be given where several ranks train: it decides the result, "
+                  "whatever their number");
+    }
+    return Run(arguments, &ranks).run();
+  } catch (const Error& error) {
+    what = error.what();
+    status = status_of(error.kind());
+    if (error.kind() == Error::Kind::ranks) {
+      if (ranks.rank() == 0) print_error(what);
+      return status;
+    }
+  } catch (const std::bad_alloc&) {
+    what = "out of memory";
+  } catch (const std::exception& error) {
+    what = fmt::format("internal error: {}", error.what());
+  }
+  print_error(fmt::format("rank {}: {}", ranks.rank(), what));
+  ranks.abort(status);
+  return status;  // gcc does not believe that a virtual function never returns
+}
+
+int run_train(const TrainArguments& arguments) {
+  const std::unique_ptr<Communicator> ranks = launched_communicator();
+  return ranks == nullptr ? Run(arguments, nullptr).run() : run_as_rank(arguments, *ranks);
+}
+
 constexpr const char* kExamples = R"(Examples:
   openbnns train --data synthetic-digits
   openbnns train --data photos --image-size 64x64 --augment-flip --epochs 20
   openbnns train --data houses.csv --target price --patience 5
   openbnns train --data photos --from model.safetensors --freeze 0 --freeze 1
   openbnns train --data synthetic-digits --resume        # goes on after Ctrl-C
+  mpirun -n 4 openbnns train --data photos --shards 8    # on several machines
 )";
 
 }  // namespace
@@ -298,7 +344,10 @@ void add_train(CLI::App& program, Command& chosen, const std::string& command_li
   app.add_flag("--resume", arguments->training.resume, "go on from the checkpoint")->group(files);
   app.add_flag("--json", arguments->json, "lines of JSON; the last one has the result");
   app.add_flag("--quiet", arguments->quiet, "no progress; with --json the result alone");
-  app.callback([&chosen, arguments] { chosen = [arguments] { return Run(*arguments).run(); }; });
+  app.callback([&app, &chosen, arguments] {
+    arguments->shards_given = app.get_option("--shards")->count() > 0;
+    chosen = [arguments] { return run_train(*arguments); };
+  });
 }
 
 }  // namespace program

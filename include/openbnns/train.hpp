@@ -2,6 +2,7 @@
 #ifndef OPENBNNS_TRAIN_HPP
 #define OPENBNNS_TRAIN_HPP
 
+#include "train/communicator.hpp"
 #include "train/data.hpp"
 #include "train/description.hpp"
 #include "train/error.hpp"

@@ -130,6 +130,18 @@ installed_program() {
 }
 check_train "the installed program, its manual page and completion" installed_program
 
+# The plug-in is found beside the library, and nothing but the plug-in needs MPI.
+installed_ranks() {
+  mkdir -p "$work/ranks" && cd "$work/ranks" &&
+    ! readelf -d "$prefix/bin/openbnns" "$libdir/libopenbnns_train.so" | grep -i 'NEEDED.*mpi' &&
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 2 --oversubscribe \
+      --bind-to none "$prefix/bin/openbnns" train --data synthetic-digits:300 --epochs 1 \
+      --shards 2 --json | tail -n 1 | grep -q '"test_accuracy"'
+}
+if [ -e "$build/libopenbnns_mpi.so" ] && command -v mpirun >/dev/null; then
+  check "the installed program under mpirun" installed_ranks
+fi
+
 unknown_component() {
   mkdir -p "$work/unknown" && printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' \
     'project(unknown LANGUAGES CXX)' 'find_package(OpenBNNS REQUIRED COMPONENTS Other)' \

@@ -19,6 +19,7 @@ class OPENBNNS_TRAIN_API Error : public std::runtime_error {
     model,     // a model file or a checkpoint
     file,      // the system: a file that cannot be read or written
     training,  // training that diverged
+    ranks,     // ranks that do not fit each other; thrown on all of them alike
   };
 
   Error(Kind kind, const std::string& text) : std::runtime_error(text), kind_(kind) {}

@@ -20,7 +20,7 @@ struct EpochRecord {
   double training_accuracy = 0;  // classification: as it was while the epoch went on
   Metrics validation;            // no samples: there is no validation data
   double learning_rate = 0;      // of the last step
-  double seconds = 0;
+  double seconds = 0;            // NaN: of an earlier run that this one resumed
   double samples_per_second = 0;
   bool is_best = false;
 
@@ -36,7 +36,8 @@ struct StepRecord {
   std::size_t samples = 0;          // seen in this epoch
   double loss = 0;                  // mean of the epoch so far
   double accuracy = 0;
-  double seconds = 0;  // since the epoch began
+  double seconds = 0;             // since the epoch began, or the run that resumed it
+  double samples_per_second = 0;  // over these seconds
 };
 
 struct LayerTime {
@@ -68,7 +69,8 @@ OPENBNNS_TRAIN_API TrainingResult fit(Network& network, const Data& training,
                                       const Data& validation, const TrainingOptions& options = {},
                                       Observer* observer = nullptr);
 
-// With the loss of `options`.
+// With the loss of `options`. If these have a communicator, all ranks call it, share the work, and
+// get the same figures.
 OPENBNNS_TRAIN_API Metrics evaluate(Network& network, const Data& data,
                                     const TrainingOptions& options = {});
 

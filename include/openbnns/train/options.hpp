@@ -8,6 +8,8 @@
 
 namespace bnns::train {
 
+class Communicator;
+
 enum class Loss {
   automatic,  // softmax cross entropy for classes, mean square error for numbers
   softmax_cross_entropy,
@@ -73,6 +75,10 @@ struct TrainingOptions {
   bool initialize = true;    // false: go on from the parameters the network has
   std::string checkpoint;  // a file that is written after every epoch and when training is stopped
   bool resume = false;     // go on from that file
+  // The ranks that train together, each in a process with the same data, network and options, at
+  // most as many as there are shards. Results do not depend on their number. Only rank 0 writes and
+  // reads the checkpoint. NULL: this process alone.
+  Communicator* communicator = nullptr;
 };
 
 }  // namespace bnns::train

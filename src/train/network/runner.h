@@ -30,6 +30,7 @@ class Runner {
   // The same and the gradient for the input.
   void backward(const Pass& pass, Tensor& input_delta);
 
+  Sequence& sequence() noexcept { return sequence_; }
   std::vector<Sequence::StageTime> times() const { return sequence_.times(); }
   std::string first_not_finite(const Pass& pass) const {
     return sequence_.first_not_finite(pass, output_);

@@ -15,15 +15,28 @@ bool any_trained(const ResolvedLayer& layer) {
          std::ranges::any_of(layer.inside, any_trained);
 }
 
+std::size_t parameters_of(std::span<const ResolvedLayer> layers) {
+  std::size_t count = 0;
+  for (const ResolvedLayer& layer : layers) {
+    count += layer.parameters.size() + parameters_of(layer.inside);
+  }
+  return count;
+}
+
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds), start_(Clock::now()) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  ~Stopwatch() { stop(); }
+  void stop() {
+    if (running_) seconds_ += std::chrono::duration<double>(Clock::now() - start_).count();
+    running_ = false;
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
   double& seconds_;
   Clock::time_point start_;
+  bool running_ = true;
 };
 
 }  // namespace
@@ -49,7 +62,8 @@ Sequence::Sequence(std::span<const ResolvedLayer> layers, const SampleShape& inp
                       .time = {.name = fmt::format("{}", fmt::join(names, ", "))},
                       .input = shape,
                       .output = output,
-                      .trained = std::ranges::any_of(part, any_trained)});
+                      .trained = std::ranges::any_of(part, any_trained),
+                      .parameters = parameters_of(part)});
     shape = output;
   }
   std::size_t largest = 1;
@@ -92,7 +106,7 @@ void Sequence::backward(const Pass& pass, const Descriptor& in, const Descriptor
   while (!in_delta && first < links_.size() && !links_[first].trained) ++first;
   Descriptor delta = out_delta;
   for (std::size_t k = links_.size(); k-- > first;) {
-    const Stopwatch watch(links_[k].time.backward);
+    Stopwatch watch(links_[k].time.backward);
     std::optional<Descriptor> below;
     if (k > first) {
       below =
@@ -104,7 +118,23 @@ void Sequence::backward(const Pass& pass, const Descriptor& in, const Descriptor
     links_[k].stage->backward(pass, k == 0 ? in : Descriptor(between_[k - 1]), output_of(k, out),
                               delta, below);
     if (below) delta = *below;
+    watch.stop();
+    if (after_backward_) after_backward_(k);
   }
+}
+
+std::vector<Sequence::Segment> Sequence::segments(const ParameterSet& parameters) const {
+  std::vector<Segment> segments;
+  std::size_t end = 0;
+  auto entry = parameters.entries().begin();
+  for (const Link& link : links_) {
+    const std::size_t begin = end;
+    for (std::size_t k = 0; k < link.parameters; ++k, ++entry) {
+      if (!entry->rule.is_state) end = entry->offset + entry->count;
+    }
+    segments.push_back({begin, end});
+  }
+  return segments;
 }
 
 std::vector<Sequence::StageTime> Sequence::times() const {

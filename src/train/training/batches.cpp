@@ -18,13 +18,14 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::ui
 }
 
 Batches::Batches(const Data& data, std::vector<std::size_t> order, std::size_t batch_size,
-                 std::size_t first_step, Prepare prepare)
+                 std::size_t first_step, Prepare prepare, BatchPart part)
     : data_(data),
       order_(std::move(order)),
       batch_size_(batch_size),
       steps_((order_.size() + batch_size - 1) / batch_size),
       first_step_(first_step),
       prepare_(std::move(prepare)),
+      part_(part),
       thread_([this] { read_all(); }) {}
 
 Batches::~Batches() {
@@ -73,13 +74,16 @@ void Batches::read(Batch& batch, std::size_t step) const {
   const std::size_t targets = data_.description().target_count();
   batch.step = step;
   batch.samples = std::min(batch_size_, order_.size() - first);
-  batch.values.resize(batch.samples * values);
-  batch.targets.resize(batch.samples * targets);
-  for (std::size_t n = 0; n < batch.samples; ++n) {
+  batch.first = part_.first * batch.samples / part_.parts;
+  const std::size_t count = part_.last * batch.samples / part_.parts - batch.first;
+  batch.values.resize(count * values);
+  batch.targets.resize(count * targets);
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t place = batch.first + n;
     const std::span<float> v = std::span(batch.values).subspan(n * values, values);
     const std::span<float> t = std::span(batch.targets).subspan(n * targets, targets);
-    data_.read(order_[first + n], v, t);
-    prepare_(step, n, v, t);
+    data_.read(order_[first + place], v, t);
+    prepare_(step, place, v, t);
   }
 }
 

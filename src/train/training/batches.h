@@ -21,7 +21,15 @@ std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::ui
 struct Batch {
   std::size_t step = 0;
   std::size_t samples = 0;
+  // Of the samples that were read; the first of them is sample `first` of the batch.
+  std::size_t first = 0;
   std::vector<float> values, targets;
+};
+
+// The part of each batch that is read: of a batch of n samples those from floor(first n / parts) to
+// floor(last n / parts).
+struct BatchPart {
+  std::size_t first = 0, last = 1, parts = 1;
 };
 
 class Batches {
@@ -32,7 +40,7 @@ class Batches {
 
   // Begins with batch `first_step`. `data` must outlive it.
   Batches(const Data& data, std::vector<std::size_t> order, std::size_t batch_size,
-          std::size_t first_step, Prepare prepare);
+          std::size_t first_step, Prepare prepare, BatchPart part = {});
   ~Batches();
 
   // Valid until the next call; null after the last one. Throws what reading threw.
@@ -46,6 +54,7 @@ class Batches {
   std::vector<std::size_t> order_;
   std::size_t batch_size_, steps_, first_step_;
   Prepare prepare_;
+  BatchPart part_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

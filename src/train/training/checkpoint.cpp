@@ -10,6 +10,7 @@
 #include "train/files/model.h"
 #include "train/files/safetensors.h"
 #include "train/network/state.h"
+#include "train/training/ranks.h"
 #include "train/training/run_state.h"
 
 namespace bnns::train::impl {
@@ -18,45 +19,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kPrefix = "run.";
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 [[noreturn]] void fail(const std::string& where, const std::string& text) {
   throw Error(Error::Kind::model, where, text);
-}
-
-// Everything that the arithmetic of a run depends on.
-Json arithmetic_of(const TrainingOptions& options, const Data& training) {
-  const OptimizerOptions& o = options.optimizer;
-  const Schedule& s = options.schedule;
-  Json json = {{"data checksum", fmt::format("{:016x}", training.checksum())},
-               {"training samples", training.size()},
-               {"batch", options.batch_size},
-               {"seed", options.seed},
-               {"shards", options.shards},
-               {"loss", static_cast<int>(options.loss)},
-               {"label smoothing", options.label_smoothing},
-               {"huber delta", options.huber_delta},
-               {"class weights", options.class_weights},
-               {"optimizer", static_cast<int>(o.kind)},
-               {"learning rate", o.learning_rate},
-               {"momentum", o.momentum},
-               {"nesterov", o.nesterov},
-               {"beta1", o.beta1},
-               {"beta2", o.beta2},
-               {"alpha", o.alpha},
-               {"epsilon", o.epsilon},
-               {"weight decay", o.weight_decay},
-               {"clip norm", o.clip_norm},
-               {"clip value", o.clip_value},
-               {"schedule", static_cast<int>(s.kind)},
-               {"warm-up", s.warm_up_steps},
-               {"step epochs", s.step_epochs},
-               {"step factor", s.step_factor},
-               {"least", s.least},
-               {"shift", options.augmentation.max_shift},
-               {"flip", options.augmentation.flip}};
-  // Only the cosine knows how long the run is.
-  if (s.kind == Schedule::Kind::cosine) json["epochs"] = options.epochs;
-  return json;
 }
 
 Json json_of(const EpochRecord& r) {
@@ -65,8 +31,6 @@ Json json_of(const EpochRecord& r) {
           {"training loss", r.training_loss},
           {"training accuracy", r.training_accuracy},
           {"learning rate", r.learning_rate},
-          {"seconds", r.seconds},
-          {"samples per second", r.samples_per_second},
           {"best", r.is_best},
           {"validation",
            {{"samples", v.samples},
@@ -120,8 +84,8 @@ EpochRecord record_of(const Json& json, const std::string& where) {
                         .training_loss = r.number("training loss"),
                         .training_accuracy = r.number("training accuracy"),
                         .learning_rate = r.number("learning rate"),
-                        .seconds = r.number("seconds"),
-                        .samples_per_second = r.number("samples per second"),
+                        .seconds = kUnknown,
+                        .samples_per_second = kUnknown,
                         .is_best = r.flag("best")};
   record.validation.samples = v.integer("samples");
   record.validation.loss = v.number("loss");
@@ -159,15 +123,80 @@ std::vector<float> flat_of(const TensorFile& content, const std::string& name, s
   return tensor->floats();
 }
 
+// The content of the file as rank 0 has it.
+TensorFile shared(TensorFile content, Communicator& ranks) {
+  Json tensors = Json::array();
+  for (const NamedTensor& tensor : content.tensors) {
+    tensors.push_back({tensor.name, static_cast<int>(tensor.dtype), tensor.shape});
+  }
+  std::string text = Json({content.metadata, tensors}).dump();
+  broadcast_text(ranks, text);
+  const Json json = Json::parse(text);
+  json[0].get_to(content.metadata);
+  content.tensors.resize(json[1].size());
+  for (std::size_t k = 0; k < content.tensors.size(); ++k) {
+    NamedTensor& tensor = content.tensors[k];
+    tensor.name = json[1][k][0].get<std::string>();
+    tensor.dtype = static_cast<DType>(json[1][k][1].get<int>());
+    tensor.shape = json[1][k][2].get<std::vector<std::size_t>>();
+    tensor.data.resize(*bytes_of(tensor.dtype, tensor.shape));
+    broadcast_values(ranks, std::span<std::byte>(tensor.data));
+  }
+  return content;
+}
+
+TensorFile read_checkpoint(const TrainingOptions& options) {
+  Communicator* const ranks = options.communicator;
+  TensorFile content;
+  if (!ranks || ranks->rank() == 0) content = read_safetensors(options.checkpoint);
+  return ranks ? shared(std::move(content), *ranks) : content;
+}
+
 }  // namespace
+
+Json arithmetic_of(const TrainingOptions& options, const Data& training) {
+  const OptimizerOptions& o = options.optimizer;
+  const Schedule& s = options.schedule;
+  Json json = {{"data checksum", fmt::format("{:016x}", training.checksum())},
+               {"training samples", training.size()},
+               {"batch", options.batch_size},
+               {"seed", options.seed},
+               {"shards", options.shards},
+               {"loss", static_cast<int>(options.loss)},
+               {"label smoothing", options.label_smoothing},
+               {"huber delta", options.huber_delta},
+               {"class weights", options.class_weights},
+               {"optimizer", static_cast<int>(o.kind)},
+               {"learning rate", o.learning_rate},
+               {"momentum", o.momentum},
+               {"nesterov", o.nesterov},
+               {"beta1", o.beta1},
+               {"beta2", o.beta2},
+               {"alpha", o.alpha},
+               {"epsilon", o.epsilon},
+               {"weight decay", o.weight_decay},
+               {"clip norm", o.clip_norm},
+               {"clip value", o.clip_value},
+               {"schedule", static_cast<int>(s.kind)},
+               {"warm-up", s.warm_up_steps},
+               {"step epochs", s.step_epochs},
+               {"step factor", s.step_factor},
+               {"least", s.least},
+               {"shift", options.augmentation.max_shift},
+               {"flip", options.augmentation.flip}};
+  // Only the cosine knows how long the run is.
+  if (s.kind == Schedule::Kind::cosine) json["epochs"] = options.epochs;
+  return json;
+}
 
 void RunState::save(Network& network, const Data& training, const TrainingOptions& options) const {
   TensorFile content = model_content(network);
   Json list = Json::array();
   for (const EpochRecord& record : records) list.push_back(json_of(record));
-  const Json run = {{"epoch", epoch},     {"step", step},       {"loss", loss},
-                    {"seconds", seconds}, {"right", right},     {"samples", samples},
-                    {"records", list},    {"best", best_epoch}, {"target", OpenBNNSGetTarget()}};
+  const Json run = {{"epoch", epoch},     {"step", step},
+                    {"loss", loss},       {"right", right},
+                    {"samples", samples}, {"records", list},
+                    {"best", best_epoch}, {"target", OpenBNNSGetTarget()}};
   content.metadata["run"] = run.dump();
   content.metadata["run.arithmetic"] = arithmetic_of(options, training).dump();
   const std::vector<Tensor>& moments = optimizer_.moments();
@@ -183,7 +212,7 @@ void RunState::save(Network& network, const Data& training, const TrainingOption
 
 void RunState::load(Network& network, const Data& training, const TrainingOptions& options) {
   const std::string& where = options.checkpoint;
-  const TensorFile content = read_safetensors(where);
+  const TensorFile content = read_checkpoint(options);
   const auto text = content.metadata.find("run"),
              arithmetic = content.metadata.find("run.arithmetic");
   if (text == content.metadata.end() || arithmetic == content.metadata.end()) {
@@ -222,7 +251,6 @@ void RunState::load(Network& network, const Data& training, const TrainingOption
   epoch = run.integer("epoch");
   step = run.integer("step");
   loss = run.number("loss");
-  seconds = run.number("seconds");
   right = run.integer("right");
   samples = run.integer("samples");
   best_epoch = run.integer("best");

@@ -11,25 +11,26 @@
 #include "train/training/batches.h"
 #include "train/training/checks.h"
 #include "train/training/loss.h"
+#include "train/training/ranks.h"
 
 namespace bnns::train {
 namespace {
 
 constexpr std::size_t kBlock = 64;
 
-double tree_sum(std::span<const double> terms) {
-  if (terms.empty()) return 0;
-  if (terms.size() == 1) return terms[0];
-  const std::size_t half = std::bit_floor(terms.size() - 1);
-  return tree_sum(terms.first(half)) + tree_sum(terms.subspan(half));
+std::size_t blocks_of(const Data& data) {
+  return (data.size() + kBlock - 1) / kBlock;
 }
 
-// Runs all samples; `block` sees the runner's output and the targets.
+// Runs blocks [first, last); `block` sees the runner's output and the targets.
 template <typename Block>
-void run_blocks(Network& network, const Data& data, std::size_t threads, const Block& block) {
+void run_blocks(Network& network, const Data& data, std::size_t first, std::size_t last,
+                std::size_t threads, const Block& block) {
+  if (first == last) return;
+  const std::size_t begin = first * kBlock, end = std::min(data.size(), last * kBlock);
   impl::Runner runner(network, std::min(kBlock, data.size()), threads);
-  std::vector<std::size_t> order(data.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order(end - begin);
+  std::iota(order.begin(), order.end(), begin);
   impl::Batches batches(data, std::move(order), kBlock, 0, impl::preparation(network));
   while (const impl::Batch* batch = batches.next()) {
     std::ranges::copy(batch->values, runner.input().data());
@@ -54,9 +55,10 @@ void finish_classes(Metrics& metrics) {
   metrics.accuracy = static_cast<double>(metrics.right) / static_cast<double>(metrics.samples);
 }
 
-// Sums over predicted numbers, in their own units.
-struct Residuals {
-  double absolute = 0, square = 0, truth = 0, truth_square = 0, count = 0;
+// Sums over a block: its loss, and for predicted numbers, in their own units, what is left of them.
+struct Sums {
+  double loss = 0;
+  double absolute = 0, square = 0, truth = 0, truth_square = 0;
 
   void add(double prediction, double target) {
     const double error = prediction - target;
@@ -64,15 +66,41 @@ struct Residuals {
     square += error * error;
     truth += target;
     truth_square += target * target;
-    count += 1;
   }
-  void finish(Metrics& metrics) const {
+  friend Sums operator+(const Sums& a, const Sums& b) {
+    return {.loss = a.loss + b.loss,
+            .absolute = a.absolute + b.absolute,
+            .square = a.square + b.square,
+            .truth = a.truth + b.truth,
+            .truth_square = a.truth_square + b.truth_square};
+  }
+  void finish(Metrics& metrics, double count) const {
     metrics.mean_absolute_error = absolute / count;
     metrics.root_mean_square_error = std::sqrt(square / count);
     const double variance = truth_square - truth * truth / count;
     metrics.r_squared = variance > 1e-12 * truth_square ? 1 - square / variance : 0;
   }
 };
+
+Sums tree_sum(std::span<const Sums> terms) {
+  if (terms.size() == 1) return terms[0];
+  const std::size_t half = std::bit_floor(terms.size() - 1);
+  return tree_sum(terms.first(half)) + tree_sum(terms.subspan(half));
+}
+
+// Every rank has its part of the blocks; afterwards all have all of them.
+void share(const impl::Ranks& ranks, std::span<Sums> blocks) {
+  for (std::size_t root = 0; root < ranks.size(); ++root) {
+    const std::size_t first = ranks.first_shard(root), last = ranks.first_shard(root + 1);
+    const std::span<Sums> part = blocks.subspan(first, last - first);
+    if (!part.empty()) ranks.communicator().broadcast(std::as_writable_bytes(part), root);
+  }
+}
+
+// Counts of all ranks are added; integers, so that any order gives the same.
+void share(const impl::Ranks& ranks, std::vector<std::vector<std::size_t>>& counts) {
+  for (std::vector<std::size_t>& row : counts) impl::add_counts(ranks.communicator(), row);
+}
 
 }  // namespace
 
@@ -81,19 +109,21 @@ Metrics evaluate(Network& network, const Data& data, const TrainingOptions& opti
   if (data.empty()) return metrics;
   impl::require_match(network, data);
   const DataDescription& description = data.description();
+  const bool classes = description.task == Task::classification;
   const std::size_t outputs = network.output_count();
+  const impl::Ranks ranks(options.communicator, blocks_of(data));
+  const std::size_t first = ranks.first_shard(ranks.rank());
   impl::ShardLoss loss(description, options, outputs, std::min(kBlock, data.size()));
-  std::vector<double> losses;
-  Residuals residuals;
-  if (description.task == Task::classification) {
-    metrics.confusion.assign(outputs, std::vector<std::size_t>(outputs));
-  }
-  run_blocks(network, data, options.threads,
+  std::vector<Sums> blocks(blocks_of(data));
+  std::size_t block = first;
+  if (classes) metrics.confusion.assign(outputs, std::vector<std::size_t>(outputs));
+  run_blocks(network, data, first, ranks.first_shard(ranks.rank() + 1), options.threads,
              [&](std::size_t samples, const Tensor& scores, std::span<const float> targets) {
-               losses.push_back(loss.apply(samples, scores, targets, nullptr));
+               Sums& sums = blocks[block++];
+               sums.loss = loss.apply(samples, scores, targets, nullptr);
                for (std::size_t n = 0; n < samples; ++n) {
                  const auto row = scores.sample(n);
-                 if (description.task == Task::classification) {
+                 if (classes) {
                    const auto best = std::ranges::max_element(row) - row.begin();
                    metrics.confusion[static_cast<std::size_t>(targets[n])]
                                     [static_cast<std::size_t>(best)] += 1;
@@ -102,14 +132,20 @@ Metrics evaluate(Network& network, const Data& data, const TrainingOptions& opti
                  const std::vector<float> guess = impl::in_units(network, row);
                  const std::vector<float> truth =
                      impl::in_units(network, targets.subspan(n * outputs, outputs));
-                 for (std::size_t k = 0; k < outputs; ++k) residuals.add(guess[k], truth[k]);
+                 for (std::size_t k = 0; k < outputs; ++k) sums.add(guess[k], truth[k]);
                }
              });
-  metrics.loss = tree_sum(losses) / (static_cast<double>(data.size()) * loss.entries_per_sample());
-  if (description.task == Task::classification) {
+  if (!ranks.alone()) {
+    share(ranks, blocks);
+    share(ranks, metrics.confusion);
+  }
+  const Sums all = tree_sum(blocks);
+  const double count = static_cast<double>(data.size());
+  metrics.loss = all.loss / (count * loss.entries_per_sample());
+  if (classes) {
     finish_classes(metrics);
   } else {
-    residuals.finish(metrics);
+    all.finish(metrics, count * static_cast<double>(outputs));
   }
   return metrics;
 }
@@ -120,7 +156,7 @@ std::vector<float> predict(Network& network, const Data& data, std::size_t threa
   const std::size_t outputs = network.output_count();
   std::vector<float> results;
   results.reserve(data.size() * outputs);
-  run_blocks(network, data, threads,
+  run_blocks(network, data, 0, blocks_of(data), threads,
              [&](std::size_t samples, const Tensor& scores, std::span<const float>) {
                const std::span<const float> block = scores.values().first(samples * outputs);
                results.insert(results.end(), block.begin(), block.end());

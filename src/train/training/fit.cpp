@@ -2,15 +2,20 @@
 // parameters, moments and figures in RunState; a checkpoint holds these.
 #include "openbnns/train/fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "openbnns/openbnns.h"
 #include "openbnns/train/error.hpp"
 #include "openbnns/train/preprocessing.hpp"
+#include "train/training/agreement.h"
 #include "train/training/checks.h"
 #include "train/training/optimizer.h"
+#include "train/training/ranks.h"
 #include "train/training/run_state.h"
 #include "train/training/shards.h"
 
@@ -50,6 +55,7 @@ class Training {
         validation_(validation),
         options_(options),
         observer_(observer),
+        ranks_(options.communicator, options.shards),
         steps_((training.size() + options.batch_size - 1) / options.batch_size),
         shards_(network, training.description(), options),
         optimizer_(options, network.state().parameters()),
@@ -63,7 +69,9 @@ class Training {
     while (state_.epoch < options_.epochs && !stop_ && !early) {
       run_epoch();
       if (state_.step == steps_) early = finish_epoch();
-      if (!options_.checkpoint.empty()) state_.save(network_, training_, options_);
+      if (!options_.checkpoint.empty() && ranks_.rank() == 0) {
+        state_.save(network_, training_, options_);
+      }
     }
     const bool finished = state_.epoch == options_.epochs || early;
     if (options_.keep_best && state_.has_best() && finished) state_.restore_best();
@@ -81,7 +89,10 @@ class Training {
     const double seconds_before = state_.seconds;
     impl::Batches batches(training_, impl::shuffled(training_.size(), options_.seed, state_.epoch),
                           options_.batch_size, state_.step,
-                          impl::training_preparation(network_, options_, state_.epoch));
+                          impl::training_preparation(network_, options_, state_.epoch),
+                          {.first = ranks_.first_shard(ranks_.rank()),
+                           .last = ranks_.first_shard(ranks_.rank() + 1),
+                           .parts = options_.shards});
     while (const impl::Batch* batch = batches.next()) {
       step(*batch);
       state_.seconds = seconds_before + seconds_since(start);
@@ -92,8 +103,9 @@ class Training {
                          .samples = state_.samples,
                          .loss = mean_loss(),
                          .accuracy = accuracy(),
-                         .seconds = state_.seconds});
-      stop_ = observer_.stop_requested();
+                         .seconds = state_.seconds,
+                         .samples_per_second = samples_per_second()});
+      stop_ = decided(observer_.stop_requested());
       if (stop_) return;
     }
   }
@@ -107,27 +119,36 @@ class Training {
     state_.loss += sum.loss / entries;
     state_.right += sum.right;
     state_.samples += batch.samples;
+    state_.timed_samples += batch.samples;
     state_.step = batch.step + 1;
+  }
+
+  // What rank 0 wants, all do at the same step.
+  bool decided(bool wish) const {
+    if (!ranks_.alone()) impl::broadcast(ranks_.communicator(), wish);
+    return wish;
   }
 
   // True if training ends for want of progress.
   bool finish_epoch() {
-    EpochRecord record = {
-        .epoch = state_.epoch + 1,
-        .training_loss = mean_loss(),
-        .training_accuracy = accuracy(),
-        .validation = evaluate(network_, validation_, options_),
-        .learning_rate = rate_,
-        .seconds = state_.seconds,
-        .samples_per_second = static_cast<double>(state_.samples) / state_.seconds};
+    EpochRecord record = {.epoch = state_.epoch + 1,
+                          .training_loss = mean_loss(),
+                          .training_accuracy = accuracy(),
+                          .validation = evaluate(network_, validation_, options_),
+                          .learning_rate = rate_,
+                          .seconds = state_.seconds,
+                          .samples_per_second = samples_per_second()};
     if (!validation_.empty()) record.is_best = state_.offer_best(record);
     state_.records.push_back(record);
     state_.begin_epoch(state_.epoch + 1);
     observer_.on_epoch(record, layer_times());
-    return options_.patience > 0 && state_.has_best() &&
-           state_.epoch - state_.best_epoch >= options_.patience;
+    return decided(options_.patience > 0 && state_.has_best() &&
+                   state_.epoch - state_.best_epoch >= options_.patience);
   }
 
+  double samples_per_second() const {
+    return static_cast<double>(state_.timed_samples) / state_.seconds;
+  }
   double mean_loss() const {
     return state_.samples == 0 ? 0 : state_.loss / static_cast<double>(state_.samples);
   }
@@ -148,6 +169,7 @@ class Training {
   const Data &training_, &validation_;
   const TrainingOptions& options_;
   Observer& observer_;
+  impl::Ranks ranks_;
   std::size_t steps_;
   impl::Shards shards_;
   impl::Optimizer optimizer_;
@@ -155,6 +177,34 @@ class Training {
   double rate_ = 0;
   bool stop_ = false;  // the observer asked for it
 };
+
+// FNV-1a over the bytes of the parameters.
+std::uint64_t checksum_of(impl::ParameterSet& parameters) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const Tensor* tensor : {&parameters.weights(), &parameters.state()}) {
+    for (const std::byte byte : std::as_bytes(tensor->values())) {
+      hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3u;
+    }
+  }
+  return hash;
+}
+
+// The ranks must train the same network on the same data in the same way.
+void agree(Communicator& ranks, Network& network, const Data& training, const Data& validation,
+           const TrainingOptions& options) {
+  nlohmann::json values = impl::arithmetic_of(options, training);
+  values["version"] = OpenBNNSGetVersion();
+  values["network"] = network.to_json();
+  values["weights"] = fmt::format("{:016x}", checksum_of(network.state().parameters()));
+  values["epochs"] = options.epochs;
+  values["patience"] = options.patience;
+  values["keep best"] = options.keep_best;
+  values["resume"] = options.resume;
+  values["validation samples"] = validation.size();
+  values["validation checksum"] =
+      validation.empty() ? "" : fmt::format("{:016x}", validation.checksum());
+  impl::require_agreement(ranks, values);
+}
 
 }  // namespace
 
@@ -168,6 +218,13 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   TrainingOptions used = options;
   used.batch_size = std::min(options.batch_size, training.size());
   used.shards = std::min(used.shards, used.batch_size);
+  Communicator* const ranks = options.communicator;
+  if (ranks && ranks->size() > used.shards) {
+    throw Error(Error::Kind::ranks,
+                fmt::format("there are {} ranks; batches of {} in {} shards have work for {}",
+                            ranks->size(), used.batch_size, options.shards, used.shards));
+  }
+  if (ranks) impl::agree_on_target(*ranks);
   if (options.initialize) network.initialize(options.seed);
   // A network that is trained further goes on seeing samples as it did, if they are of the same
   // kind.
@@ -179,6 +236,7 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   network.info().target_names = description.target_names;
   network.info().notes["version"] = OpenBNNSGetVersion();
   network.info().notes["target"] = OpenBNNSGetTarget();
+  if (ranks) agree(*ranks, network, training, validation, used);
   Observer silent;
   return Training(network, training, validation, used, observer ? *observer : silent).run();
 }

@@ -21,7 +21,7 @@ void RunState::begin_epoch(std::size_t next) {
   epoch = next;
   step = 0;
   loss = seconds = 0;
-  right = samples = 0;
+  right = samples = timed_samples = 0;
 }
 
 bool RunState::offer_best(const EpochRecord& record) {

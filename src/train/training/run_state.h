@@ -2,6 +2,7 @@
 #ifndef OPENBNNS_TRAIN_TRAINING_RUN_STATE_H
 #define OPENBNNS_TRAIN_TRAINING_RUN_STATE_H
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 
 namespace bnns::train::impl {
 
+// Everything that the arithmetic of a run depends on, but the network and its parameters.
+nlohmann::json arithmetic_of(const TrainingOptions& options, const Data& training);
+
 class RunState {
  public:
   RunState(ParameterSet& parameters, Optimizer& optimizer)
@@ -19,8 +23,11 @@ class RunState {
   // The epoch that goes on, counted from 0, and the steps of it that were made.
   std::size_t epoch = 0, step = 0;
   // Sums of this epoch.
-  double loss = 0, seconds = 0;
+  double loss = 0;
   std::size_t right = 0, samples = 0;
+  // What of this epoch was done by this process: a run that is resumed does not know more.
+  double seconds = 0;
+  std::size_t timed_samples = 0;
 
   std::vector<EpochRecord> records;
   std::size_t best_epoch = 0;  // 0: there is none
@@ -32,7 +39,8 @@ class RunState {
   void restore_best();
 
   // Writes and reads options.checkpoint. Reading refuses the file of another network, other data or
-  // options that change the arithmetic.
+  // options that change the arithmetic. There are no times in it: the same run, by any number of
+  // ranks and threads, writes the same bytes. Rank 0 reads for all ranks.
   void save(Network& network, const Data& training, const TrainingOptions& options) const;
   void load(Network& network, const Data& training, const TrainingOptions& options);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "openbnns/train/error.hpp"
@@ -11,10 +10,10 @@
 namespace bnns::train::impl {
 namespace {
 
-void add(Tensor& sum, const Tensor& summand) {
-  float* to = sum.data();
-  const float* from = summand.data();
-  for (std::size_t i = 0; i < sum.count(); ++i) to[i] += from[i];
+// The gradients must be there before anything runs.
+ParameterSet& with_gradients(ParameterSet& parameters) {
+  parameters.gradients();
+  return parameters;
 }
 
 }  // namespace
@@ -24,27 +23,24 @@ Shards::Shards(Network& network, const DataDescription& data, const TrainingOpti
       task_(data.task),
       width_(data.shape.count()),
       targets_(data.target_count()),
-      parameters_(network.state().parameters()),
       runner_(network, (options.batch_size + options.shards - 1) / options.shards, options.threads),
-      loss_(data, options, network.output_count(), runner_.batch_size()) {
-  parameters_.gradients();
-  if (options.shards == 1) return;
-  const std::size_t levels = 1 + static_cast<std::size_t>(std::bit_width(options.shards - 1));
-  for (std::size_t k = 0; k < levels; ++k) {
-    slots_.push_back(
-        {Tensor(parameters_.weights().shape()), Tensor(parameters_.state().shape()), ShardSum{}});
-  }
-}
+      loss_(data, options, network.output_count(), runner_.batch_size()),
+      tree_(with_gradients(network.state().parameters()),
+            runner_.sequence().segments(network.state().parameters()),
+            Ranks(options.communicator, options.shards), options.shards) {}
 
-ShardSum Shards::run_shard(const Batch& batch, std::size_t first, std::size_t samples) {
+ShardSum Shards::run_shard(const Batch& batch, std::size_t shard, const ShardTree::Done& done) {
+  const std::size_t first = shard * batch.samples / options_.shards;
+  const std::size_t samples = (shard + 1) * batch.samples / options_.shards - first;
+  const std::size_t place = first - batch.first;  // in what was read of the batch
   const Pass pass = {.samples = samples,
                      .training = true,
                      .seed = options_.seed,
                      .epoch = epoch_,
                      .step = batch.step,
                      .first_sample = first};
-  std::copy_n(batch.values.data() + first * width_, samples * width_, runner_.input().data());
-  const auto targets = std::span(batch.targets).subspan(first * targets_, samples * targets_);
+  std::copy_n(batch.values.data() + place * width_, samples * width_, runner_.input().data());
+  const auto targets = std::span(batch.targets).subspan(place * targets_, samples * targets_);
   runner_.forward(pass);
   ShardSum sum = {.shards = 1};
   sum.loss = loss_.apply(samples, runner_.output(), targets, &runner_.output_delta());
@@ -59,51 +55,16 @@ ShardSum Shards::run_shard(const Batch& batch, std::size_t first, std::size_t sa
             "; a smaller learning rate or clipping may help");
   }
   if (task_ == Task::classification) sum.right = count_right(samples, runner_.output(), targets);
+  runner_.sequence().set_after_backward(done);
   runner_.backward(pass);
   return sum;
 }
 
-void Shards::run_tree(const Batch& batch, std::size_t first, std::size_t last, std::size_t slot) {
-  Slot& own = slots_[slot];
-  if (last - first == 1) {
-    const std::size_t begin = first * batch.samples / options_.shards;
-    const std::size_t end = last * batch.samples / options_.shards;
-    own.sum = {};
-    if (begin == end) return;
-    parameters_.state().copy_from(state_before_);
-    own.sum = run_shard(batch, begin, end - begin);
-    own.gradients.copy_from(parameters_.gradients().values());
-    own.state.copy_from(parameters_.state().values());
-    return;
-  }
-  const std::size_t middle = first + std::bit_floor(last - first - 1);
-  run_tree(batch, first, middle, slot);
-  run_tree(batch, middle, last, slot + 1);
-  Slot& right = slots_[slot + 1];
-  if (right.sum.shards == 0) return;
-  if (own.sum.shards == 0) {
-    std::swap(own, right);
-    return;
-  }
-  add(own.gradients, right.gradients);
-  add(own.state, right.state);
-  own.sum.loss += right.sum.loss;
-  own.sum.right += right.sum.right;
-  own.sum.shards += right.sum.shards;
-}
-
 ShardSum Shards::run(const Batch& batch, std::uint64_t epoch) {
   epoch_ = epoch;
-  if (options_.shards == 1) return run_shard(batch, 0, batch.samples);
-  const auto state = parameters_.state().values();
-  state_before_.assign(state.begin(), state.end());
-  run_tree(batch, 0, options_.shards, 0);
-  const Slot& all = slots_[0];
-  parameters_.gradients().copy_from(all.gradients.values());
-  const float count = static_cast<float>(all.sum.shards);
-  std::ranges::transform(all.state.values(), parameters_.state().data(),
-                         [&](float sum) { return sum / count; });
-  return all.sum;
+  return tree_.run(batch.samples, [&](std::size_t shard, const ShardTree::Done& done) {
+    return run_shard(batch, shard, done);
+  });
 }
 
 }  // namespace bnns::train::impl

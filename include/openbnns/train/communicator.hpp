@@ -1,0 +1,44 @@
+// The ranks of a training that runs as several processes, often on several machines. A launcher
+// such as mpirun starts them; launched_communicator() finds that out and loads the plug-in for MPI.
+// Whoever has another way to carry messages derives from Communicator.
+#ifndef OPENBNNS_TRAIN_COMMUNICATOR_HPP
+#define OPENBNNS_TRAIN_COMMUNICATOR_HPP
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "api.hpp"
+
+namespace bnns::train {
+
+// All calls come from the thread that calls fit(). Messages between two ranks arrive in the order
+// in which they are sent, and are received in that order.
+class OPENBNNS_TRAIN_API Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual std::size_t rank() const = 0;
+  virtual std::size_t size() const = 0;
+
+  // A transfer that has begun; `bytes` must stay as they are until wait() returned.
+  using Transfer = std::size_t;
+  virtual Transfer begin_send(std::span<const std::byte> bytes, std::size_t to) = 0;
+  virtual Transfer begin_receive(std::span<std::byte> bytes, std::size_t from) = 0;
+  // Each transfer is waited for once.
+  virtual void wait(Transfer transfer) = 0;
+  // Called now and then between layers: transfers that have begun may go on.
+  virtual void progress() {}
+  // From one rank to all.
+  virtual void broadcast(std::span<std::byte> bytes, std::size_t root) = 0;
+
+  // Ends all ranks, with this exit status.
+  [[noreturn]] virtual void abort(int status) = 0;
+};
+
+// NULL if no launcher of MPI started this process. Call it once, before anything else, in the
+// thread that will call fit(). Throws Error if a launcher did and the plug-in cannot be used.
+OPENBNNS_TRAIN_API std::unique_ptr<Communicator> launched_communicator();
+
+}  // namespace bnns::train
+
+#endif

@@ -1,0 +1,116 @@
+"""The program under mpirun: any number of ranks writes the same files, ranks that differ are named,
+and a rank that is killed ends the job soon and leaves whole files. With a number as its argument it
+kills that many jobs (5)."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from support import PROGRAM, ProgramTest
+
+MPIRUN = shutil.which("mpirun")
+ENVIRONMENT = {**os.environ, "TERM": "dumb", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+               "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+KILLS = 5
+# Batch normalization, dropout, augmentation, an uneven last batch, clipping.
+NETWORK = """{"input": [28, 28], "layers": [
+  {"layer": "convolution", "channels": 8, "kernel": 3}, {"layer": "batch_norm"}, {"layer": "relu"},
+  {"layer": "max_pool", "kernel": 2}, {"layer": "flatten"}, {"layer": "dropout", "rate": 0.2},
+  {"layer": "fully_connected", "outputs": 10}]}"""
+TRAIN = ["train", "--data", "synthetic-digits:1000", "--network", "net.json", "--batch", "48",
+         "--shards", "8", "--augment-shift", "2", "--clip-norm", "1", "--threads", "1",
+         "--epochs", "3"]
+
+
+@unittest.skipUnless(MPIRUN, "there is no mpirun")
+class Ranks(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("net.json", NETWORK)
+
+    def command(self, ranks, *arguments):
+        return [MPIRUN, "-n", str(ranks), "--oversubscribe", "--bind-to", "none", *arguments]
+
+    def mpirun(self, *command, status=0):
+        done = subprocess.run(command, cwd=self.folder.name, capture_output=True, text=True,
+                              timeout=120, env=ENVIRONMENT)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def files(self):
+        return [self.read("openbnns-model" + ending) for ending in (".safetensors", ".checkpoint")]
+
+    def test_any_number_of_ranks_writes_the_same_files(self):
+        self.run_program(*TRAIN)
+        alone = self.files()
+        for ranks in (1, 2, 3, 4):
+            os.remove(self.path("openbnns-model.checkpoint"))
+            done = self.mpirun(*self.command(ranks, PROGRAM, *TRAIN))
+            self.assertEqual(done.stdout.count("epoch 1/3"), 1, done.stdout)
+            self.assertIn(f"8 shards on {ranks} ranks", done.stdout)
+            self.assertEqual(self.files(), alone, f"{ranks} ranks")
+
+    def test_shards_must_be_given(self):
+        arguments = [a for a in TRAIN if a not in ("--shards", "8")]
+        done = self.mpirun(*self.command(2, PROGRAM, *arguments), status=2)
+        self.assertEqual(done.stderr.count("openbnns: --shards must be given"), 1, done.stderr)
+
+    def test_a_rank_with_other_options_is_named_once(self):
+        other = ["--seed", "4"]
+        done = self.mpirun(*self.command(2, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *TRAIN,
+                           *other, status=2)
+        self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
+        self.assertIn("on rank 0 and", done.stderr)
+        self.assertIn("on rank 2", done.stderr)
+
+    def test_a_rank_that_fails_says_so_and_ends_the_others(self):
+        other = ["train", "--data", "nothing.csv", "--shards", "8"]
+        done = self.mpirun(*self.command(1, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *other,
+                           status=6)
+        self.assertIn("openbnns: rank 1: nothing.csv", done.stderr)
+
+    def rank_processes(self, job):
+        """The programs that mpirun started."""
+        found = subprocess.run(["pgrep", "-P", str(job)], capture_output=True, text=True)
+        return [int(word) for word in found.stdout.split()]
+
+    def test_a_killed_rank_ends_the_job_and_resume_goes_on(self):
+        self.run_program(*TRAIN)
+        whole = self.files()
+        numbers = random.Random(5)
+        for round_ in range(KILLS):
+            for ending in (".safetensors", ".checkpoint"):
+                os.remove(self.path("openbnns-model" + ending))
+            ranks = numbers.choice((2, 3, 4))
+            job = subprocess.Popen(self.command(ranks, PROGRAM, *TRAIN), cwd=self.folder.name,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=ENVIRONMENT)
+            for line in job.stdout:  # until there is a checkpoint
+                if line.startswith("epoch 1/"):
+                    break
+            time.sleep(numbers.random() * 0.3)
+            victims = self.rank_processes(job.pid)
+            if victims:
+                os.kill(numbers.choice(victims), signal.SIGKILL)
+            killed = time.monotonic()
+            _, errors = job.communicate(timeout=30)
+            self.assertLess(time.monotonic() - killed, 10)
+            if job.returncode != 0:
+                self.assertIn("killed", errors.lower(), f"round {round_}")
+            resume = ["--resume"] if os.path.exists(self.path("openbnns-model.checkpoint")) else []
+            self.mpirun(*self.command(5 - ranks, PROGRAM, *TRAIN, *resume))
+            self.assertEqual([self.tensors("openbnns-model" + ending)
+                              for ending in (".safetensors", ".checkpoint")],
+                             [content[8 + int.from_bytes(content[:8], "little"):]
+                              for content in whole], f"round {round_}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].isdigit():
+        KILLS = int(sys.argv.pop(1))
+    unittest.main()
