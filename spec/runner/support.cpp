@@ -61,10 +61,13 @@ void probe(const Case& c, Table& table) {
 void print_missing(const std::vector<FunctionState>& states) {
   size_t missing = 0;
   for (const FunctionState& s : states) missing += !s.implemented;
+  if (missing == 0) {
+    std::printf("All %zu functions of the interface are implemented.\n\n", states.size());
+    return;
+  }
   std::printf(
       "## Not implemented\n\n%zu of %zu functions are implemented; the others are exported and "
-      "fail "
-      "with \"not implemented\":\n\n",
+      "fail with \"not implemented\":\n\n",
       states.size() - missing, states.size());
   for (const FunctionState& s : states)
     if (!s.implemented) std::printf("* `%s`\n", s.name);

@@ -20,8 +20,4 @@ int record_current(const char* function) noexcept {
   return -1;
 }
 
-void record_not_implemented(const char* function) noexcept {
-  record_failure(function, {.text = Text("not implemented"), .failure = Failure::kUnsupported});
-}
-
 }  // namespace bnns::impl::boundary

@@ -42,12 +42,4 @@ void* handle(const char* function, const Body& body) noexcept {
   return value<void*>(function, nullptr, body);
 }
 
-void record_not_implemented(const char* function) noexcept;
-
-template <class T>
-T not_implemented(const char* function, T failure) noexcept {
-  record_not_implemented(function);
-  return failure;
-}
-
 }  // namespace bnns::impl::boundary
