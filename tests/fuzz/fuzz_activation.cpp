@@ -10,6 +10,7 @@ namespace {
 struct Case {
   explicit Case(Provider& p);
 
+  void one_per_row(Provider& p);
   // Fills the pointers that exist only after allocation.
   void connect(Provider& p);
   void check_creation() const;
@@ -27,6 +28,18 @@ struct Case {
   Batch in_delta_batch, out_delta_batch;
   size_t dx = kNowhere, dy = kNowhere, dalpha = kNowhere;
 };
+
+// The output that GumbelMax fills with indices.
+void Case::one_per_row(Provider& p) {
+  const BNNSDataType type = p.one_in(2) ? integer_type(p) : layer.o_desc.data_type;
+  layer.o_desc = layer.i_desc;
+  layer.o_desc.data_type = type;
+  const uint32_t flags = layer.axis_flags == 0 ? 1 : layer.axis_flags;
+  for (size_t k = 0; k < 8; ++k) {
+    if ((flags >> k & 1) != 0) layer.o_desc.size[k] = 1;
+  }
+  choose_strides(p, layer.o_desc);
+}
 
 size_t channels_of(const BNNSNDArrayDescriptor& d) {
   return d.layout == BNNSDataLayoutImageCHW ? d.size[2] : d.size[0];
@@ -50,6 +63,7 @@ Case::Case(Provider& p) {
   layer.axis_flags = p.one_in(3) ? uint32_t{1} << p.below((rank & 15) + 2) : 0;
   if (p.one_in(8)) layer.axis_flags = p.byte();
   if (p.one_in(60)) layer.axis_flags = p.number<uint32_t>();
+  if (layer.activation.function == BNNSActivationFunctionGumbelMax && p.one_in(2)) one_per_row(p);
   in_model = model_of(layer.i_desc);
   out_model = model_of(layer.o_desc);
   const Batch batch = batch_of(p);
@@ -127,7 +141,11 @@ void Case::check_creation() const {
   expect(out_model.legal, function, "accepts an o_desc that must be refused");
   expect(!in_model.opaque && !out_model.opaque, function, "accepts an opaque layout");
   expect(!overlaps_itself(out_model), function, "accepts an o_desc with overlapping elements");
-  expect(in_model.count == out_model.count, function, "accepts tensors of differing counts");
+  const bool gives_index = layer.activation.function == BNNSActivationFunctionGumbelMax &&
+                           layer.i_desc.layout == layer.o_desc.layout &&
+                           in_model.count % out_model.count == 0;
+  expect(in_model.count == out_model.count || gives_index, function,
+         "accepts tensors of differing counts");
 }
 
 Promise Case::forward_promise() const {
