@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kGrain = 8192;  // values
 constexpr size_t kSide = 64;     // of a block that is turned
+constexpr size_t kLineBytes = 64, kFarBytes = 1024, kLargeBytes = size_t{4} << 20;
 constexpr double kRowNanoseconds = 0.25, kTurnNanoseconds = 0.5;
 
 bool is_line(const MoveAxis& low, const MoveAxis& high) {
@@ -123,25 +124,36 @@ class Position {
   size_t from_ = 0, to_ = 0;
 };
 
-// The rows of the target lie far apart, where stores alone do not make the processor fetch ahead:
-// with their lines under way before the first store, large tensors take up to half the time.
+// kCache: 3 is the first level, 2 the second.
+template <int kCache, class T>
+void fetch(const T* rows, size_t step, size_t count, size_t length) {
+  for (size_t i = 0; i < count; ++i)
+    for (size_t k = 0; k < length; k += kLineBytes / sizeof(T))
+      __builtin_prefetch(rows + i * step + k, 1, kCache);
+}
+
+// A block touches a little of each of many rows, and no hardware prefetcher follows that. With the
+// lines of the target under way before the first store, large tensors take up to half the time.
+// Tensors that do not fit the second-level cache also have the rows of the next block fetched,
+// which saves up to another third where memory is busy, and costs a tenth where it is not used.
 template <class T>
-void turn_block(const Plan& plan, const MoveKernels& kernels, const T* from, T* to, size_t width,
-                size_t height) {
+void turn_block(const Plan& plan, const MoveKernels& kernels, const T* from, T* to,
+                const Position& at, const Position* next) {
   constexpr size_t kIndex = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
-  constexpr size_t kLine = 64 / sizeof(T);
-  const size_t row = plan.second.to;
-  for (size_t k = 0; width >= kLine && k < height; ++k)
-    for (size_t i = 0; i < width; i += kLine) __builtin_prefetch(to + k * row + i, 1);
-  kernels.turn[kIndex](from, plan.inner.from, to, row, width, height);
+  const size_t from_row = plan.inner.from, to_row = plan.second.to;
+  if (at.width() * sizeof(T) >= kLineBytes) {
+    if (next != nullptr && from_row * sizeof(T) >= kFarBytes)
+      fetch<2>(from + next->from(), from_row, next->width(), next->height());
+    if (next != nullptr && to_row * sizeof(T) >= kFarBytes)
+      fetch<2>(to + next->to(), to_row, next->height(), next->width());
+    fetch<3>(to + at.to(), to_row, at.height(), at.width());
+  }
+  kernels.turn[kIndex](from + at.from(), from_row, to + at.to(), to_row, at.width(), at.height());
 }
 
 template <class T>
-void move_block(const Plan& plan, const MoveKernels& kernels, const T* from, T* to, size_t width,
-                size_t height) {
+void move_block(const Plan& plan, const T* from, T* to, size_t width, size_t height) {
   const MoveAxis &inner = plan.inner, &second = plan.second;
-  if (plan.turned && inner.to == 1 && second.from == 1)
-    return turn_block(plan, kernels, from, to, width, height);
   for (size_t k = 0; k < height; ++k, from += second.from, to += second.to) {
     if (inner.from == 0) {
       fill_row(*from, to, inner.to, width);
@@ -173,7 +185,7 @@ void add_block(const Plan& plan, const MoveKernels& kernels, const float* from, 
   }
 }
 
-// Calls body(position) for every block.
+// Calls body(position, whether it is the last of all) for every block.
 template <class Body>
 void for_all_blocks(const Plan& plan, size_t threads, const Body& body) {
   const size_t blocks = plan.planes() * plan.across * plan.along;
@@ -184,7 +196,8 @@ void for_all_blocks(const Plan& plan, size_t threads, const Body& body) {
   parallel_for(useful_threads(threads, work), div_up(blocks, grain), [&](size_t g, size_t) {
     const size_t last = std::min(blocks, (g + 1) * grain);
     Position at(plan, g * grain);
-    for (size_t block = g * grain; block < last; ++block, at.advance()) body(at);
+    for (size_t block = g * grain; block < last; ++block, at.advance())
+      body(at, block + 1 == blocks);
   });
 }
 
@@ -218,11 +231,19 @@ bool pair_axes(const View& from, const View& to, Move& move) {
 void run_move(const MoveKernels& kernels, size_t threads, size_t bytes, const Move& move,
               const void* from, void* to) {
   const Plan plan(move);
+  const bool is_large = move.count() * bytes >= kLargeBytes;
   with_value_type(bytes, [&](auto type) {
     using T = decltype(type);
-    for_all_blocks(plan, threads, [&](const Position& at) {
-      move_block(plan, kernels, static_cast<const T*>(from) + at.from(),
-                 static_cast<T*>(to) + at.to(), at.width(), at.height());
+    const T* source = static_cast<const T*>(from);
+    T* target = static_cast<T*>(to);
+    for_all_blocks(plan, threads, [&](const Position& at, bool is_last) {
+      if (!plan.turned || plan.inner.to != 1 || plan.second.from != 1) {
+        return move_block(plan, source + at.from(), target + at.to(), at.width(), at.height());
+      }
+      if (is_last || !is_large) return turn_block(plan, kernels, source, target, at, nullptr);
+      Position next = at;
+      next.advance();
+      turn_block(plan, kernels, source, target, at, &next);
     });
   });
 }
@@ -264,7 +285,7 @@ void run_gradient_move(const MoveKernels& kernels, const ConvertKernels& convert
     return run_move_converted(convert, threads, move, from, to, accumulate);
   if (!accumulate) return run_move(kernels, threads, type_bytes(to.type), move, from.data, to.data);
   const Plan plan(move);
-  for_all_blocks(plan, threads, [&](const Position& at) {
+  for_all_blocks(plan, threads, [&](const Position& at, bool) {
     add_block(plan, kernels, static_cast<const float*>(from.data) + at.from(),
               static_cast<float*>(to.data) + at.to(), at.width(), at.height());
   });
