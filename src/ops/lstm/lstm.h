@@ -4,9 +4,10 @@
 // layer below it, of which some are dropped in training; the reverse direction runs from the last
 // step to the first. A sample shorter than the sequence keeps its state through the steps behind
 // its end.
-//   The input products of all steps are one product, the four gates of a step are one, with weights
-// packed once per direction; so are the gradients of weights and inputs, over all steps. Samples
-// are the grains of the cell update. The bits do not depend on the number of threads.
+//   The inputs of some steps are one product, the four gates of a step are one, with weights packed
+// once per direction; the gradients of both matrices are one product over all steps, those of the
+// inputs another. Samples are the grains of the cell update. The bits do not depend on the number
+// of threads.
 #pragma once
 
 #include <cstddef>
