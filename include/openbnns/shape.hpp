@@ -117,10 +117,9 @@ class Shape {
     return of<4>(DataLayout::convolution_weights_oihw,
                  {kernel_width, kernel_height, input_channels, output_channels}, stride);
   }
-  // For each head a matrix with a row for each column of the input. In memory, the heads of a row lie
-  // one behind the other.
-  static Shape attention_weights(std::size_t columns, std::size_t head_columns,
-                                 std::size_t heads) {
+  // For each head a matrix with a row for each column of the input. In memory, the heads of a row
+  // lie one behind the other.
+  static Shape attention_weights(std::size_t columns, std::size_t head_columns, std::size_t heads) {
     return of<3>(DataLayout::attention_weights, {columns, head_columns, heads}, {});
   }
   // Ranks 3 to 8: tensor_first_major<4>({a, b, c, d}) is Swift's tensor4DFirstMajor(a, b, c, d).

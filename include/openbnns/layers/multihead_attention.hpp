@@ -1,5 +1,5 @@
-// Multi-head attention: softmax(Q K^T / sqrt(key depth) + mask) V for each head, with projections of
-// queries, keys, values and of the joined heads. Swift has no class for it.
+// Multi-head attention: softmax(Q K^T / sqrt(key depth) + mask) V for each head, with projections
+// of queries, keys, values and of the joined heads. Swift has no class for it.
 #ifndef OPENBNNS_LAYERS_MULTIHEAD_ATTENTION_HPP
 #define OPENBNNS_LAYERS_MULTIHEAD_ATTENTION_HPP
 
@@ -37,8 +37,8 @@ struct MultiheadAttentionLayerOptions {
   FilterParameters filter_parameters = {};
 };
 
-// What a forward pass leaves for the backward one. It may be used again and again, and belongs to no
-// layer.
+// What a forward pass leaves for the backward one. It may be used again and again, and belongs to
+// no layer.
 class MultiheadAttentionCache {
  public:
   MultiheadAttentionCache() = default;
@@ -171,14 +171,13 @@ class MultiheadAttentionLayer : public Layer {
 
   void forward(std::size_t batch_size, const MultiheadAttentionArguments& a, std::size_t* size,
                std::byte* cache) {
-    detail::check(
-        BNNSApplyMultiheadAttention(
-            native_handle(), batch_size, a.query->data, detail::batch_stride(*a.query), a.key->data,
-            detail::batch_stride(*a.key), pointer(a.key_mask), mask_stride(a.key_mask),
-            a.value->data, detail::batch_stride(*a.value), a.output->data,
-            detail::batch_stride(*a.output), pointer(a.added_to_attention), size, cache, nullptr,
-            nullptr),
-        Error::Code::layer_apply_fail, "MultiheadAttentionLayer::apply");
+    detail::check(BNNSApplyMultiheadAttention(
+                      native_handle(), batch_size, a.query->data, detail::batch_stride(*a.query),
+                      a.key->data, detail::batch_stride(*a.key), pointer(a.key_mask),
+                      mask_stride(a.key_mask), a.value->data, detail::batch_stride(*a.value),
+                      a.output->data, detail::batch_stride(*a.output),
+                      pointer(a.added_to_attention), size, cache, nullptr, nullptr),
+                  Error::Code::layer_apply_fail, "MultiheadAttentionLayer::apply");
   }
 
   static BNNSMHAProjectionParameters gradients(const std::optional<Descriptor>& rows,
