@@ -196,9 +196,13 @@ struct Workspace {
   template <class Query>
   Workspace(Provider& p, const Query& query) : wanted(p.one_in(3)) {
     if (!wanted) return;
-    if (query(&size) != 0 || size > (size_t{1} << 26)) size = 64;
+    // The two filters have different numbers of threads, and need different sizes.
+    for (size_t k = 0; k < 2; ++k) {
+      size_t needed = 0;
+      if (query(k, &needed) == 0 && needed <= size_t{1} << 26) size = std::max(size, needed);
+    }
     data.resize(size + 64);
-    if (p.one_in(10)) size /= 2;
+    if (p.one_in(10)) size = p.below(200);
     shift_ = p.below(64);
   }
   size_t* size_pointer() { return wanted ? &size : nullptr; }
@@ -221,7 +225,7 @@ void forward(Provider& p, Case& c, const Pair& filters) {
         keeps ? &cache_size : nullptr, keeps ? c.memory.data(c.cache.place) : nullptr,
         workspace_size, workspace);
   };
-  Workspace workspace(p, [&](size_t* size) { return call(0, size, nullptr); });
+  Workspace workspace(p, [&](size_t k, size_t* size) { return call(k, size, nullptr); });
   c.memory.expect_untouched("a query of the size of a workspace");
   Promise promise;
   promise.used = in.mask(c) | mask_of(c.rows[kOutput].place) | (keeps ? mask_of(c.cache.place) : 0);
@@ -275,7 +279,7 @@ void backward(Provider& p, Case& c, const Pair& filters) {
         in.masks[1] ? &c.matrix.desc : nullptr, &appended[0], &appended[1], nullptr, 0, output,
         cache_size, kept ? c.memory.data(c.cache.place) : nullptr, workspace_size, workspace);
   };
-  Workspace workspace(p, [&](size_t* size) { return call(0, size, nullptr); });
+  Workspace workspace(p, [&](size_t k, size_t* size) { return call(k, size, nullptr); });
   c.memory.expect_untouched("a query of the size of a workspace");
   run("BNNSApplyMultiheadAttentionBackward", p, c.memory, promise,
       [&](size_t k) { return call(k, workspace.size_pointer(), workspace.pointer()) == 0; });
