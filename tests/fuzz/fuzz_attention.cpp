@@ -106,7 +106,11 @@ void Case::place_tensors(Provider& p) {
   for (Item* t : {&bias[0], &bias[1], &appended[0], &appended[1]}) t->put(p, memory, nothing);
   mask.put(p, memory, earlier);
   matrix.put(p, memory, earlier);
-  for (Item& t : rows_delta) t.put(p, memory, earlier);
+  // Gradients of inputs that begin at the same place are one on purpose, below.
+  std::vector<size_t> inputs = earlier;
+  for (Item& t : rows_delta) t.put(p, memory, inputs), inputs = earlier;
+  for (const Item& t : rows_delta)
+    if (t.place != kNowhere) earlier.push_back(t.place);
   for (Item& t : weights_delta) t.put(p, memory, earlier);
   for (Item* t : {&bias_delta[0], &appended_delta[0], &appended_delta[1]})
     t->put(p, memory, earlier);
@@ -116,9 +120,11 @@ void Case::place_tensors(Provider& p) {
     rows_delta[kKey].batch = rows_delta[kQuery].batch;
     rows_delta[kKey].place = rows_delta[kQuery].place;
   }
-  // Room for the cache of a batch of 3, in floats, as it must be aligned to them.
+  // Room for the cache of a batch of 3, in floats, as it must be aligned to them. It is apart from
+  // all others, because a call may use less of it.
   cache.desc = vector_of(8000);
-  cache.put(p, memory, earlier);
+  std::vector<size_t> alone;
+  cache.put(p, memory, alone);
   memory.allocate(p.number<uint16_t>());
   const auto set = [&](Item& t) { t.desc.data = address(memory, t.place); };
   for (Item& t : rows_delta) set(t);
@@ -268,7 +274,7 @@ void backward(Provider& p, Case& c, const Pair& filters) {
   promise.used |= promise.written | mask_of(c.rows_delta[kOutput].place);
   if (c.batch == 0) promise.written = 0;
   if (!accumulates) promise.overwritten = promise.written;
-  promise.apart = mask_of(c.rows_delta[kOutput].place) | (kept ? mask_of(c.cache.place) : 0);
+  promise.apart = mask_of(c.rows_delta[kOutput].place);
   const size_t cache_size = p.one_in(30) ? p.odd_size() % 32000 : 32000;
   BNNSMHAProjectionParameters* output = p.one_in(60) ? nullptr : &delta[kOutput];
   const auto call = [&](size_t k, size_t* workspace_size, void* workspace) {
