@@ -106,7 +106,11 @@ void Case::place_tensors(Provider& p) {
   for (Item* t : {&bias[0], &bias[1], &appended[0], &appended[1]}) t->put(p, memory, nothing);
   mask.put(p, memory, earlier);
   matrix.put(p, memory, earlier);
-  for (Item& t : rows_delta) t.put(p, memory, earlier);
+  // Gradients of inputs that begin at the same place are one on purpose, below.
+  std::vector<size_t> inputs = earlier;
+  for (Item& t : rows_delta) t.put(p, memory, inputs), inputs = earlier;
+  for (const Item& t : rows_delta)
+    if (t.place != kNowhere) earlier.push_back(t.place);
   for (Item& t : weights_delta) t.put(p, memory, earlier);
   for (Item* t : {&bias_delta[0], &appended_delta[0], &appended_delta[1]})
     t->put(p, memory, earlier);
@@ -116,9 +120,11 @@ void Case::place_tensors(Provider& p) {
     rows_delta[kKey].batch = rows_delta[kQuery].batch;
     rows_delta[kKey].place = rows_delta[kQuery].place;
   }
-  // Room for the cache of a batch of 3, in floats, as it must be aligned to them.
+  // Room for the cache of a batch of 3, in floats, as it must be aligned to them. It is apart from
+  // all others, because a call may use less of it.
   cache.desc = vector_of(8000);
-  cache.put(p, memory, earlier);
+  std::vector<size_t> alone;
+  cache.put(p, memory, alone);
   memory.allocate(p.number<uint16_t>());
   const auto set = [&](Item& t) { t.desc.data = address(memory, t.place); };
   for (Item& t : rows_delta) set(t);
@@ -196,9 +202,13 @@ struct Workspace {
   template <class Query>
   Workspace(Provider& p, const Query& query) : wanted(p.one_in(3)) {
     if (!wanted) return;
-    if (query(&size) != 0 || size > (size_t{1} << 26)) size = 64;
+    // The two filters have different numbers of threads, and need different sizes.
+    for (size_t k = 0; k < 2; ++k) {
+      size_t needed = 0;
+      if (query(k, &needed) == 0 && needed <= size_t{1} << 26) size = std::max(size, needed);
+    }
     data.resize(size + 64);
-    if (p.one_in(10)) size /= 2;
+    if (p.one_in(10)) size = p.below(200);
     shift_ = p.below(64);
   }
   size_t* size_pointer() { return wanted ? &size : nullptr; }
@@ -221,7 +231,7 @@ void forward(Provider& p, Case& c, const Pair& filters) {
         keeps ? &cache_size : nullptr, keeps ? c.memory.data(c.cache.place) : nullptr,
         workspace_size, workspace);
   };
-  Workspace workspace(p, [&](size_t* size) { return call(0, size, nullptr); });
+  Workspace workspace(p, [&](size_t k, size_t* size) { return call(k, size, nullptr); });
   c.memory.expect_untouched("a query of the size of a workspace");
   Promise promise;
   promise.used = in.mask(c) | mask_of(c.rows[kOutput].place) | (keeps ? mask_of(c.cache.place) : 0);
@@ -264,7 +274,7 @@ void backward(Provider& p, Case& c, const Pair& filters) {
   promise.used |= promise.written | mask_of(c.rows_delta[kOutput].place);
   if (c.batch == 0) promise.written = 0;
   if (!accumulates) promise.overwritten = promise.written;
-  promise.apart = mask_of(c.rows_delta[kOutput].place) | (kept ? mask_of(c.cache.place) : 0);
+  promise.apart = mask_of(c.rows_delta[kOutput].place);
   const size_t cache_size = p.one_in(30) ? p.odd_size() % 32000 : 32000;
   BNNSMHAProjectionParameters* output = p.one_in(60) ? nullptr : &delta[kOutput];
   const auto call = [&](size_t k, size_t* workspace_size, void* workspace) {
@@ -275,7 +285,7 @@ void backward(Provider& p, Case& c, const Pair& filters) {
         in.masks[1] ? &c.matrix.desc : nullptr, &appended[0], &appended[1], nullptr, 0, output,
         cache_size, kept ? c.memory.data(c.cache.place) : nullptr, workspace_size, workspace);
   };
-  Workspace workspace(p, [&](size_t* size) { return call(0, size, nullptr); });
+  Workspace workspace(p, [&](size_t k, size_t* size) { return call(k, size, nullptr); });
   c.memory.expect_untouched("a query of the size of a workspace");
   run("BNNSApplyMultiheadAttentionBackward", p, c.memory, promise,
       [&](size_t k) { return call(k, workspace.size_pointer(), workspace.pointer()) == 0; });
