@@ -54,11 +54,14 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/files/tensor_file.cpp
   src/train/files/text.cpp
   src/train/layers/activation.cpp
+  src/train/layers/attention.cpp
   src/train/layers/convolution.cpp
   src/train/layers/dropout.cpp
+  src/train/layers/embedding.cpp
   src/train/layers/fields.cpp
   src/train/layers/flatten.cpp
   src/train/layers/fully_connected.cpp
+  src/train/layers/lstm.cpp
   src/train/layers/normalization.cpp
   src/train/layers/padding.cpp
   src/train/layers/pooling.cpp

@@ -3,6 +3,7 @@
 #include <openbnns/train.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,29 @@ TEST(NetworkGradients, EveryKindOfLayer) {
       image().residual({{.kind = "convolution",
                          .fields = {{"channels", 5.0}, {"kernel", 2.0}, {"stride", 2.0}}}}),
       "residual with a shortcut");
+}
+
+TEST(NetworkGradients, Sequences) {
+  expect_right(Network::image(5, 4).lstm(3), "lstm");
+  expect_right(Network::image(5, 4).lstm(3, true), "the last row of an lstm");
+  expect_right(Network::image(6, 4).attention(2), "attention");
+  expect_right(Network::table(7).embedding(5, 3), "embedding");
+  expect_right(Network::table(4).embedding(9, 6, true).attention(3).lstm(5, true), "sequence");
+}
+
+TEST(Network, IdsAreChecked) {
+  Network network = Network::table(2).embedding(3, 2).regression();
+  for (const float id : {-1.0f, 3.0f, 0.5f, std::nanf("")}) {
+    try {
+      network.predict(std::vector<float>{0, id});
+      ADD_FAILURE() << id;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::data);
+      EXPECT_NE(std::string(error.what()).find("ids are whole numbers from 0 to 2"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(NetworkGradients, Activations) {

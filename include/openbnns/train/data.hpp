@@ -20,6 +20,7 @@ enum class SampleKind {
   numbers,  // any numbers, all of one kind
   image,    // pixels in [0, 1]
   table,    // a row of a table; a missing number is NaN
+  ids,      // whole numbers that name something, for an embedding; they are left as they are
 };
 
 // The form of one sample. A row of a table with n numbers is {n, 1, 1}.

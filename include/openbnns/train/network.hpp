@@ -110,6 +110,10 @@ class OPENBNNS_TRAIN_API Network {
   // Images `factor` times as large.
   Network& nearest_resize(Pair factor);
   Network& linear_resize(Pair factor, bool align_corners = false);
+  // Sequences: ids become rows, which go through cells with a memory, or look at each other.
+  Network& embedding(std::size_t items, std::size_t width, bool positions = false);
+  Network& lstm(std::size_t outputs, bool last = false);
+  Network& attention(std::size_t heads);
   Network& dropout(double rate);
   Network& flatten();
   // The layers of `inside`, whose input is what this network has so far, plus their input.

@@ -93,6 +93,7 @@ Preprocessing Preprocessing::learn(const Data& training) {
   }
   result.values_ = results(of_values);
   reset_categories(d, result.values_);
+  if (d.kind == SampleKind::ids) result.values_.clear();
   if (d.task == Task::regression) result.targets_ = results(of_targets);
   return result;
 }

@@ -20,8 +20,10 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 26;
 
 constexpr std::pair<const char*, Task> kTasks[] = {{"classification", Task::classification},
                                                    {"regression", Task::regression}};
-constexpr std::pair<const char*, SampleKind> kKinds[] = {
-    {"numbers", SampleKind::numbers}, {"image", SampleKind::image}, {"table", SampleKind::table}};
+constexpr std::pair<const char*, SampleKind> kKinds[] = {{"numbers", SampleKind::numbers},
+                                                         {"image", SampleKind::image},
+                                                         {"table", SampleKind::table},
+                                                         {"ids", SampleKind::ids}};
 
 template <class Table, class Value>
 const char* name_in(const Table& table, Value value) {

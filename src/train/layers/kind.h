@@ -78,6 +78,7 @@ struct LayerKind {
   double (*multiply_adds)(const ResolvedLayer&) = nullptr;
   MadeStage (*make)(const StageContext&);
   bool has_inside = false;  // takes a list of layers, "inside"
+  bool takes_ids = false;   // its input is not numbers but ids below the field "items"
 };
 
 // NULL if there is none of that name.

@@ -9,6 +9,7 @@ namespace bnns::train::impl {
 extern const LayerKind kDropout, kFlatten, kResidual;
 extern const LayerKind kPadding, kReflectPadding, kSymmetricPadding;
 extern const LayerKind kNearestResize, kLinearResize;
+extern const LayerKind kEmbedding, kLSTM, kAttention;
 
 }  // namespace bnns::train::impl
 

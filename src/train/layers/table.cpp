@@ -22,6 +22,8 @@ constexpr const LayerKind* kKinds[] = {
     &kResidual,       &kPadding,
     &kReflectPadding, &kSymmetricPadding,
     &kNearestResize,  &kLinearResize,
+    &kEmbedding,      &kLSTM,
+    &kAttention,
 };
 
 }  // namespace

@@ -135,6 +135,20 @@ Network& Network::linear_resize(Pair factor, bool align_corners) {
   return add({.kind = "linear_resize",
               .fields = {{"factor", value_of(factor)}, {"align_corners", align_corners}}});
 }
+Network& Network::embedding(std::size_t items, std::size_t width, bool positions) {
+  LayerDescription layer = {.kind = "embedding",
+                            .fields = {{"items", value_of(items)}, {"width", value_of(width)}}};
+  if (positions) layer.fields["positions"] = true;
+  return add(std::move(layer));
+}
+Network& Network::lstm(std::size_t outputs, bool last) {
+  LayerDescription layer = {.kind = "lstm", .fields = {{"outputs", value_of(outputs)}}};
+  if (last) layer.fields["last"] = true;
+  return add(std::move(layer));
+}
+Network& Network::attention(std::size_t heads) {
+  return add({.kind = "attention", .fields = {{"heads", value_of(heads)}}});
+}
 Network& Network::dropout(double rate) {
   return add({.kind = "dropout", .fields = {{"rate", rate}}});
 }
