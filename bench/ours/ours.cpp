@@ -111,7 +111,9 @@ class Ours final : public Peer {
   void neighbors(const Neighbors& p, Rows& rows) override {
     add_our_neighbors(p, int(threads_), rows);
   }
-  void top_k(const TopK& p, Rows& rows) override { add_our_top_k(p, int(threads_), rows); }
+  void top_k(const TopK& p, Rows& rows) override {
+    add_our_top_k(p, int(threads_), rows);
+  }
 
  private:
   BNNSFilterParameters parameters(uint32_t flags) const {
