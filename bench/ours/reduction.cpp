@@ -53,9 +53,11 @@ void add_our_reduction(const Reduction& p, int threads, Rows& rows) {
   };
   const float* in = p.in.data();
   add("fwd", "out", out, [=] { require_success(BNNSFilterApply(filter.get(), in, out->data())); });
+  const auto y = std::make_shared<Buffer>(p.out_delta.size());
+  require_success(BNNSFilterApply(filter.get(), in, y->data()));
   add("bwd", "in_delta", in_delta, [=]() mutable {
-    require_success(BNNSFilterApplyBackwardBatch(filter.get(), 1, in, 0, &dx, 0, nullptr, 0, &dy, 0,
-                                                 nullptr, nullptr));
+    require_success(BNNSFilterApplyBackwardBatch(filter.get(), 1, in, 0, &dx, 0, y->data(), 0, &dy,
+                                                 0, nullptr, nullptr));
   });
 }
 

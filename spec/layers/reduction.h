@@ -101,6 +101,11 @@ inline Case reduction_case(const ReductionRow& row, const Shape& in, const Shape
   way.refused = !row.gradient;
   if (row.gradient) way.reference = [layer](auto& v) { layer.backward(v); };
   c.backward = {way};
+  if (function == BNNSReduceFunctionL2Norm || function == BNNSReduceFunctionLogSumExp) {
+    way.name = "backward-y";
+    way.pass_out = true;
+    c.backward.push_back(way);
+  }
   c.create = [function](Call& call) {
     BNNSLayerParametersReduction p = reduction_parameters(call, function);
     p.i_desc = call.value[0].shape_only();

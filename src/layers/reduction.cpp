@@ -79,6 +79,8 @@ class ReductionFilter final : public Filter {
       tensors[kReduceX] = {&p_.in, call.reads(p_.in, args.in, args.in_stride, kIn)};
     tensors[kReduceY] = {&p_.out, call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta,
                                                    p_.out, "o_desc", kDeltaRules)};
+    if (p_.info->from_out() && args.out != nullptr && p_.out.view.is_float())
+      tensors[kReduceOut] = {&p_.out, call.reads(p_.out, args.out, args.out_stride, kOut)};
     add_weights(tensors, call);
     if (wants_in) {
       const Gradient dx = call.writes_delta(*args.in_delta, args.in_delta_stride, kInDelta, p_.in,
@@ -100,16 +102,11 @@ class ReductionFilter final : public Filter {
 
   void reserve(size_t batch, size_t callers) override {
     Filter::reserve(batch, callers);
-    const size_t samples = std::max<size_t>(1, batch);
-    const auto batch_of = [&](const Descriptor& d) {
-      return ReductionTensor{&d, make_batch(d.view, nullptr, samples, 0)};
-    };
-    ReductionTensors tensors = {};
-    tensors[kReduceX] = batch_of(p_.in);
-    tensors[kReduceY] = batch_of(p_.out);
-    if (p_.weighted) tensors[kReduceW] = {&p_.weights, make_batch(weights_, nullptr, 1, 0)};
-    size_t states = reduce_scratch(reduction_problem(p_, tensors, samples));
-    if (p_.info->gradient() && p_.is_float()) states = std::max(states, most_states(samples));
+    const size_t samples = std::max<size_t>(1, batch), groups = p_.out.view.count;
+    size_t states = p_.is_float() ? reduce_most_scratch(checked_mul(groups, samples, "batch_size"),
+                                                        p_.in.view.count / groups)
+                                  : 0;
+    if (p_.info->gradient() && p_.is_float()) states = std::max(states, backward_scratch(samples));
     scratch_.reserve(callers, [&](Array<ReduceState>& set) { set.grow(memory(), states); });
   }
 
@@ -140,7 +137,7 @@ class ReductionFilter final : public Filter {
 
   void run_backward(const ReductionTensors& all, ReduceAccumulate accumulate, size_t batch) {
     const size_t most = all[kReduceDw].shape != nullptr ? 1 : samples_at_once(batch);
-    with_scratch(most_states(batch), [&](ReduceState* scratch) {
+    with_scratch(backward_scratch(batch), [&](ReduceState* scratch) {
       for (size_t b = 0; b < batch; b += most) {
         ReductionTensors tensors;
         const size_t n = std::min(most, batch - b);
@@ -155,11 +152,11 @@ class ReductionFilter final : public Filter {
     });
   }
 
-  // Enough for a call of any strides and deltas: the number of parts depends on them.
-  size_t most_states(size_t batch) const {
+  // Enough for any strides of the gradients.
+  size_t backward_scratch(size_t batch) const {
     const size_t groups = p_.out.view.count;
-    return reduce_backward_states(*p_.info, p_.weighted, samples_at_once(batch) * groups,
-                                  p_.in.view.count / groups);
+    return reduce_backward_scratch(*p_.info, p_.weighted, samples_at_once(batch) * groups,
+                                   p_.in.view.count / groups);
   }
 
   ReductionParameters p_;

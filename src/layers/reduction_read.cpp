@@ -130,7 +130,7 @@ ReduceProblem reduction_problem(const ReductionParameters& p, const ReductionTen
     ReduceAxes::Axis axis = {.extent = extent, .reduced = reduced, .stride = {}};
     for (size_t t = 0; t < kReduceTensors; ++t) {
       const Descriptor* d = tensors[t].shape;
-      if (d == nullptr || (reduced && t == kReduceY)) continue;
+      if (d == nullptr || (reduced && d == &p.out)) continue;
       const auto stride = static_cast<ptrdiff_t>(stride_of(tensors[t], i));
       const bool against = is_reversed(*d, i) != is_reversed(p.in, i);
       axis.stride[t] = against ? -stride : stride;

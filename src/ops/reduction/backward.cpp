@@ -14,7 +14,9 @@ struct SlopeInfo {
   bool state;  // c and s depend on the elements of the group
 };
 
+// L2Norm and LogSumExp need only y, which a client has from the forward pass.
 SlopeInfo slope_of(const ReduceProblem& problem) {
+  const bool known = problem.tensor[kReduceOut].data != nullptr;
   switch (problem.info->function) {
     case BNNSReduceFunctionMeanNonZero:
       return {kSlopeConstant, problem.weighted};
@@ -23,13 +25,13 @@ SlopeInfo slope_of(const ReduceProblem& problem) {
     case BNNSReduceFunctionSumSquare:
       return {kSlopeLinear, false};
     case BNNSReduceFunctionL2Norm:
-      return {kSlopeLinear, true};
+      return {kSlopeLinear, !known};
     case BNNSReduceFunctionSumLog:
       return {kSlopeReciprocal, false};
     case BNNSReduceFunctionL1Norm:
       return {kSlopeSign, false};
     case BNNSReduceFunctionLogSumExp:
-      return {kSlopeExp, true};
+      return {kSlopeExp, !known};
     case BNNSReduceFunctionMax:
     case BNNSReduceFunctionMin:
       return {kSlopeConstant, true};
@@ -58,6 +60,7 @@ class Backward {
         states_(states),
         has_dx_(problem.tensor[kReduceDx].data != nullptr),
         has_dw_(problem.tensor[kReduceDw].data != nullptr),
+        known_(problem.tensor[kReduceOut].data != nullptr),
         slope_(slope_of(problem).slope) {}
 
   void run() const {
@@ -92,6 +95,10 @@ class Backward {
     return read_value(problem_.tensor[kReduceY], at[kReduceY]);
   }
 
+  double known(const ReduceOffsets& at) const {
+    return read_value(problem_.tensor[kReduceOut], at[kReduceOut]);
+  }
+
   Coefficients coefficients(size_t group, const ReduceOffsets& at) const {
     const double dy = delta(at), n = static_cast<double>(plan_.length);
     const auto c = [](double value) { return Coefficients{static_cast<float>(value), 0}; };
@@ -104,11 +111,14 @@ class Backward {
       }
       case BNNSReduceFunctionSumSquare:
         return c(2 * dy);
-      case BNNSReduceFunctionL2Norm:
-        return c(states_[group].a == 0 ? 0 : dy / std::sqrt(states_[group].a));
+      case BNNSReduceFunctionL2Norm: {
+        const double y = known_ ? known(at) : std::sqrt(states_[group].a);
+        return c(y == 0 ? 0 : dy / y);
+      }
       case BNNSReduceFunctionSumLog:
         return {static_cast<float>(dy), problem_.epsilon};
       case BNNSReduceFunctionLogSumExp:
+        if (known_) return {static_cast<float>(dy), static_cast<float>(known(at))};
         return {static_cast<float>(dy / states_[group].b), static_cast<float>(states_[group].a)};
       case BNNSReduceFunctionLogSum:
         return c(dy / states_[group].a);
@@ -132,6 +142,7 @@ class Backward {
       if (dw != nullptr) std::fill_n(dw, n, 0.0f);
       return;
     }
+    if (!problem_.weighted && !accumulate_.dx) return kernels.slope[slope_](values, c, s, dx, n);
     kernels.slope[slope_](values, c, s, du, n);
     if (masked())
       for (size_t i = 0; i < n; ++i) du[i] = w[i] == 0 ? 0 : du[i];
@@ -212,7 +223,7 @@ class Backward {
       const Coefficients of_group = coefficients(group + i, at);
       c[i] = of_group.c;
       s[i] = of_group.s;
-      at[kReduceY] += plan_.kept[0].stride[kReduceY];
+      for (const size_t t : {kReduceY, kReduceOut}) at[t] += plan_.kept[0].stride[t];
     }
     ReduceRow x(run_, problem_, plan_, kReduceX, n), w(run_, problem_, plan_, kReduceW, n);
     ReduceRow dx(run_, problem_, plan_, kReduceDx, n), dw(run_, problem_, plan_, kReduceDw, n);
@@ -330,7 +341,7 @@ class Backward {
   ReduceGroups groups_;
   ReduceAccumulate accumulate_;
   const ReduceState* states_;
-  bool has_dx_, has_dw_;
+  bool has_dx_, has_dw_, known_;
   ReduceSlope slope_;
 };
 
@@ -354,15 +365,13 @@ ReduceProblem problem_of_states(const ReduceProblem& problem) {
 
 }  // namespace
 
-size_t reduce_backward_states(const ReduceInfo& info, bool weighted, size_t groups, size_t length) {
+// A state for each group, and those of its parts.
+size_t reduce_backward_scratch(const ReduceInfo& info, bool weighted, size_t groups,
+                               size_t length) {
   ReduceProblem problem;
   problem.info = &info;
   problem.weighted = weighted;
-  if (!slope_of(problem).state) return 0;
-  const size_t parts = std::min(kMaxReduceParts, div_up(length, kMinReducePart));
-  if (parts == 1) return groups;
-  const size_t most = std::max(kMaxReduceParts, 2 * kManyReduceBlocks * kReduceColumns);
-  return groups + std::min(most, std::min(most, groups) * parts);
+  return slope_of(problem).state ? groups + reduce_most_scratch(groups, length) : 0;
 }
 
 void run_reduce_backward(const ReduceRun& run, const ReduceProblem& problem,

@@ -143,16 +143,9 @@ namespace {
 template <class Columns>
 void join_columns(ReduceKind kind, const float* a, const float* b, size_t n, size_t first,
                   Columns& to) {
-  switch (kind) {
-    case ReduceKind::kSum:
-    case ReduceKind::kSumSquare:
-    case ReduceKind::kSumAbs:
-    case ReduceKind::kSumLog:
-    case ReduceKind::kCount:
-      for (size_t i = 0; i < n; ++i) to.a[i] += double{a[i]};
-      return;
-    default:
-      break;
+  if (is_sum(kind)) {
+    for (size_t i = 0; i < n; ++i) to.a[i] += double{a[i]};
+    return;
   }
   const double base = is_arg(kind) ? static_cast<double>(first) : 0;
   for (size_t i = 0; i < n; ++i) {

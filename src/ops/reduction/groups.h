@@ -148,8 +148,13 @@ void ReduceGroups::run(ReduceState* partial, const Finish& finish) const {
 template <class Finish>
 void ReduceGroups::join_parts(const ReduceState* partial, const Finish& finish) const {
   for (size_t g = 0; g < plan_.groups(); ++g) {
-    ReduceState s = partial[g * plan_.parts];
-    for (size_t p = 1; p < plan_.parts; ++p) s = joined(kind_, s, partial[g * plan_.parts + p]);
+    const ReduceState* parts = partial + g * plan_.parts;
+    ReduceState s = parts[0];
+    if (is_sum(kind_)) {  // without a switch for each of thousands of columns
+      for (size_t p = 1; p < plan_.parts; ++p) s = {s.a + parts[p].a, s.b + parts[p].b};
+    } else {
+      for (size_t p = 1; p < plan_.parts; ++p) s = joined(kind_, s, parts[p]);
+    }
     finish_group(g, plan_.kept.at(g), s, finish);
   }
 }

@@ -61,11 +61,13 @@ HWY_INLINE Term term_of(float value) {
 // Whether x takes the place of `top`: a NaN stays, and is taken.
 struct Larger {
   static constexpr float kNone = -kInfinite;
+  static V OfLanes(V x) { return hn::MaxOfLanes(D(), x); }
   static auto Takes(V x, V top) { return hn::Or(hn::Gt(x, top), hn::IsNaN(x)); }
   static bool Takes(float x, float top) { return x > top || x != x; }
 };
 struct Smaller {
   static constexpr float kNone = kInfinite;
+  static V OfLanes(V x) { return hn::MinOfLanes(D(), x); }
   static auto Takes(V x, V top) { return hn::Or(hn::Lt(x, top), hn::IsNaN(x)); }
   static bool Takes(float x, float top) { return x < top || x != x; }
 };
@@ -130,10 +132,10 @@ HWY_INLINE float ExtremumRow(const float* x, size_t n) {
     t3 = Pick<Order>(hn::LoadU(d, x + i + 3 * lanes), t3);
   }
   for (; i + lanes <= n; i += lanes) t0 = Pick<Order>(hn::LoadU(d, x + i), t0);
-  HWY_ALIGN float lane[hn::MaxLanes(d)];
-  hn::Store(Pick<Order>(Pick<Order>(t0, t1), Pick<Order>(t2, t3)), d, lane);
-  float top = Order::kNone;
-  for (size_t k = 0; k < lanes; ++k) top = Order::Takes(lane[k], top) ? lane[k] : top;
+  const V all = Pick<Order>(Pick<Order>(t0, t1), Pick<Order>(t2, t3));
+  float top = hn::GetLane(Order::OfLanes(all));
+  // What the extremum of lanes is with a NaN among them depends on the target.
+  if (!hn::AllFalse(d, hn::IsNaN(all))) top = std::numeric_limits<float>::quiet_NaN();
   for (; i < n; ++i) top = Order::Takes(x[i], top) ? x[i] : top;
   return top;
 }

@@ -10,6 +10,7 @@ namespace {
 using K = ReduceKind;
 constexpr int kIntegers = ReduceInfo::kIntegers, kTruth = ReduceInfo::kTruth | kIntegers;
 constexpr int kIndex = ReduceInfo::kIndex | kIntegers;
+constexpr int kFromOut = ReduceInfo::kFromOut;
 constexpr int kGradient = ReduceInfo::kGradient, kFromX = kGradient | ReduceInfo::kFromX;
 
 constexpr ReduceInfo kFunctions[] = {
@@ -25,8 +26,8 @@ constexpr ReduceInfo kFunctions[] = {
     {BNNSReduceFunctionL1Norm, "L1Norm", K::kSumAbs, kFromX | kIntegers},
     {BNNSReduceFunctionLogicalOr, "LogicalOr", K::kCount, kTruth},
     {BNNSReduceFunctionLogicalAnd, "LogicalAnd", K::kCount, kTruth},
-    {BNNSReduceFunctionL2Norm, "L2Norm", K::kSumSquare, kFromX},
-    {BNNSReduceFunctionLogSumExp, "LogSumExp", K::kLogSumExp, kFromX},
+    {BNNSReduceFunctionL2Norm, "L2Norm", K::kSumSquare, kFromX | kFromOut},
+    {BNNSReduceFunctionLogSumExp, "LogSumExp", K::kLogSumExp, kFromX | kFromOut},
     {BNNSReduceFunctionProduct, "Product", K::kProduct, kFromX | kIntegers},
     {BNNSReduceFunctionLogSum, "LogSum", K::kSum, kFromX},
 };
@@ -79,6 +80,12 @@ size_t reduce_scratch(const ReduceProblem& problem) {
   if (is_integer_reduction(problem)) return 0;
   const ReducePlan plan(problem);
   return plan.parts > 1 ? plan.groups() * plan.parts : 0;
+}
+
+size_t reduce_most_scratch(size_t groups, size_t length) {
+  const size_t parts = std::min(kMaxReduceParts, div_up(length, kMinReducePart));
+  const size_t most = std::max(kMaxReduceParts, 2 * kManyReduceBlocks * kReduceColumns);
+  return parts == 1 ? 0 : std::min(most, std::min(most, groups) * parts);
 }
 
 void run_reduce(const ReduceRun& run, const ReduceProblem& problem, ReduceState* scratch) {

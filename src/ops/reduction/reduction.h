@@ -42,21 +42,32 @@ struct ReduceInfo {
   BNNSReduceFunction function;
   const char* name;
   ReduceKind kind;
-  enum Traits : uint8_t { kIntegers = 1, kGradient = 2, kFromX = 4, kIndex = 8, kTruth = 16 };
+  enum Traits { kIntegers = 1, kGradient = 2, kFromX = 4, kFromOut = 8, kIndex = 16, kTruth = 32 };
   int traits;
 
   bool integers() const { return (traits & kIntegers) != 0; }  // exists for Boolean and Int32
   bool gradient() const { return (traits & kGradient) != 0; }
   // The gradient depends on x, also without weights.
   bool from_x() const { return (traits & kFromX) != 0; }
+  // y saves the gradient a pass over x.
+  bool from_out() const { return (traits & kFromOut) != 0; }
   bool index() const { return (traits & kIndex) != 0; }  // y is an index
   bool truth() const { return (traits & kTruth) != 0; }  // y is true or false
 };
 // nullptr for a value that is no function, or for None.
 const ReduceInfo* find_reduce(BNNSReduceFunction function);
 
-// The tensors of the axes. In backward calls kReduceY is the gradient of y.
-enum : size_t { kReduceX, kReduceW, kReduceY, kReduceDx, kReduceDw, kReduceTensors };
+// The tensors of the axes. In backward calls kReduceY is the gradient of y, and kReduceOut y
+// itself, if it is known.
+enum : size_t {
+  kReduceX,
+  kReduceW,
+  kReduceY,
+  kReduceDx,
+  kReduceDw,
+  kReduceOut,
+  kReduceTensors,
+};
 using ReduceAxes = AxesOf<kReduceTensors>;
 
 // The axes are in the memory order of x, not collapsed; the strides of x, w and their gradients are
@@ -116,15 +127,16 @@ struct ReduceRun {
 
 // Working memory of a call, in states; most calls need none.
 size_t reduce_scratch(const ReduceProblem& problem);
+// Enough for any strides of at most so many groups of `length` elements.
+size_t reduce_most_scratch(size_t groups, size_t length);
 void run_reduce(const ReduceRun& run, const ReduceProblem& problem, ReduceState* scratch);
 
 // The gradients that have data, each set or added to.
 struct ReduceAccumulate {
   bool dx = false, dw = false;
 };
-// Enough for any strides of so many groups of `length` elements: a state for each, and those of its
-// parts.
-size_t reduce_backward_states(const ReduceInfo& info, bool weighted, size_t groups, size_t length);
+// Enough for any strides, as above.
+size_t reduce_backward_scratch(const ReduceInfo& info, bool weighted, size_t groups, size_t length);
 void run_reduce_backward(const ReduceRun& run, const ReduceProblem& problem,
                          ReduceAccumulate accumulate, ReduceState* scratch);
 

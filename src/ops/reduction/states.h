@@ -10,6 +10,10 @@ namespace bnns::impl {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+inline bool is_sum(ReduceKind kind) {
+  return kind <= ReduceKind::kCount;
+}
+
 inline ReduceState empty_state(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::kMax:
