@@ -3,6 +3,8 @@
 #ifndef OPENBNNS_LAYERS_FUSED_PARAMETERS_HPP
 #define OPENBNNS_LAYERS_FUSED_PARAMETERS_HPP
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <variant>
@@ -107,6 +109,15 @@ class FusedStage {
     require(inputs.size() == count, Error::Code::unable_to_create_layer, "FusedParametersLayer",
             "there are ", inputs.size(), " inputs, the first layer takes ", count);
   }
+  // Copies no more than there are: at -O3 gcc 12 does not see that require_inputs() throws, and
+  // would warn of the others.
+  template <std::size_t count>
+  static std::array<Descriptor, count> exactly(const Inputs& inputs) {
+    require_inputs(inputs, count);
+    std::array<Descriptor, count> result;
+    std::copy_n(inputs.begin(), std::min(count, inputs.size()), result.begin());
+    return result;
+  }
 
   void set(const FusedConvolutionParameters& p, const Inputs& inputs, const Descriptor& output) {
     require_inputs(inputs, 1);
@@ -140,20 +151,17 @@ class FusedStage {
   }
   void set(const FusedBinaryArithmeticParameters& p, const Inputs& inputs,
            const Descriptor& output) {
-    require_inputs(inputs, 2);
+    const auto [a, b] = exactly<2>(inputs);
     roles_ = {p.input_a_descriptor_type, p.input_b_descriptor_type};
-    // at(): at -O3 gcc 12 does not see that require_inputs() throws, and warns of the others.
-    binary_ = {inputs.at(0), detail::native(roles_[0]),
-               inputs.at(1), detail::native(roles_[1]),
-               output,       BNNSSample};
+    binary_ = {a, detail::native(roles_[0]), b, detail::native(roles_[1]), output, BNNSSample};
     set_arithmetic(static_cast<std::uint32_t>(*p.function), &binary_);
   }
   void set(const FusedTernaryArithmeticParameters& p, const Inputs& inputs,
            const Descriptor& output) {
-    require_inputs(inputs, 3);
+    const auto [a, b, c] = exactly<3>(inputs);
     roles_ = {p.input_a_descriptor_type, p.input_b_descriptor_type, p.input_c_descriptor_type};
-    ternary_ = {inputs.at(0), detail::native(roles_[0]), inputs.at(1), detail::native(roles_[1]),
-                inputs.at(2), detail::native(roles_[2]), output,       BNNSSample};
+    ternary_ = {a, detail::native(roles_[0]), b,      detail::native(roles_[1]),
+                c, detail::native(roles_[2]), output, BNNSSample};
     set_arithmetic(static_cast<std::uint32_t>(*p.function), &ternary_);
   }
   void set(const FusedNormalizationParameters& p, const Inputs& inputs, const Descriptor& output) {
