@@ -73,7 +73,7 @@ inline void add_reduction_workloads(Workloads& all) {
   add("weighted sum", BNNSReduceFunctionLogSumExp, 37, 5, false, kFloat, true);
   add("weighted product, client", BNNSReduceFunctionProduct, 9, 5, true, kFloat, true, true);
   add("sum in parts", BNNSReduceFunctionL2Norm, 40000, 1, false, kFloat);
-  add("columns in parts", BNNSReduceFunctionLogSumExp, 40, 9000, true, kHalf);
+  add("columns in parts", BNNSReduceFunctionSumSquare, 40, 1200, true, kHalf);
 }
 
 }  // namespace test

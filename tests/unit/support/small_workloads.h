@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "support/arithmetic_workload.h"
 #include "support/embedding_workload.h"
@@ -22,29 +23,37 @@
 
 namespace test {
 
+inline constexpr void (*kWorkloadFamilies[])(Workloads&) = {
+    add_arithmetic_workloads, add_attention_workloads,     add_convolution_workloads,
+    add_dropout_workloads,    add_embedding_workloads,     add_fused_workloads,
+    add_gram_workloads,       add_loss_workloads,          add_matmul_workloads,
+    add_movement_workloads,   add_normalization_workloads, add_pooling_workloads,
+    add_reduction_workloads,  add_resize_workloads,        add_sparse_workloads,
+    add_unary_workloads,
+};
+
 inline Workloads small_workloads() {
   Workloads all;
-  add_unary_workloads(all);
-  add_sparse_workloads(all);
-  add_convolution_workloads(all);
-  add_pooling_workloads(all);
-  add_normalization_workloads(all);
-  add_loss_workloads(all);
-  add_dropout_workloads(all);
-  add_gram_workloads(all);
-  add_arithmetic_workloads(all);
-  add_attention_workloads(all);
-  add_matmul_workloads(all);
-  add_embedding_workloads(all);
-  add_movement_workloads(all);
-  add_reduction_workloads(all);
-  add_fused_workloads(all);
-  add_resize_workloads(all);
+  for (const auto add : kWorkloadFamilies) add(all);
   return all;
 }
 
+// small_workloads()[index]; makes the workloads of its family only.
 inline std::unique_ptr<Workload> small_workload(size_t index) {
-  return std::move(small_workloads()[index]);
+  static const std::vector<size_t> sizes = [] {
+    std::vector<size_t> result;
+    for (const auto add : kWorkloadFamilies) {
+      Workloads family;
+      add(family);
+      result.push_back(family.size());
+    }
+    return result;
+  }();
+  size_t k = 0;
+  for (; index >= sizes[k]; ++k) index -= sizes[k];
+  Workloads family;
+  kWorkloadFamilies[k](family);
+  return std::move(family[index]);
 }
 
 // Name of small_workloads()[index] as a test may be called.
