@@ -5,6 +5,8 @@
 #include <openbnns/openbnns.h>
 
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace bench {
 namespace {
@@ -41,24 +43,36 @@ void add_our_reduction(const Reduction& p, int threads, Rows& rows) {
   BNNSNDArrayDescriptor dx = layer.i_desc, dy = layer.o_desc;
   dx.data = in_delta->data();
   dy.data = p.out_delta.data();
-  const auto add = [&](const char* op, const char* tensor, std::shared_ptr<Buffer> to, auto call) {
+  using Output = std::pair<const char*, std::shared_ptr<Buffer>>;
+  const auto add = [&](const char* op, std::vector<Output> outputs, auto call) {
     rows.add(op, {.who = "ours",
                   .run = repeated(call),
                   .results =
                       [=]() mutable {
                         call();
-                        return std::vector<Result>{{.tensor = tensor, .value = to->copy()}};
+                        std::vector<Result> results;
+                        for (const auto& [tensor, buffer] : outputs)
+                          results.push_back({.tensor = tensor, .value = buffer->copy()});
+                        return results;
                       },
                   .note = ""});
   };
   const float* in = p.in.data();
-  add("fwd", "out", out, [=] { require_success(BNNSFilterApply(filter.get(), in, out->data())); });
-  const auto y = std::make_shared<Buffer>(p.out_delta.size());
-  require_success(BNNSFilterApply(filter.get(), in, y->data()));
-  add("bwd", "in_delta", in_delta, [=]() mutable {
-    require_success(BNNSFilterApplyBackwardBatch(filter.get(), 1, in, 0, &dx, 0, y->data(), 0, &dy,
-                                                 0, nullptr, nullptr));
-  });
+  const auto forward = [=] { require_success(BNNSFilterApply(filter.get(), in, out->data())); };
+  auto backward = [=]() mutable {
+    require_success(BNNSFilterApplyBackwardBatch(filter.get(), 1, in, 0, &dx, 0, out->data(), 0,
+                                                 &dy, 0, nullptr, nullptr));
+  };
+  add("fwd", {{"out", out}}, forward);
+  if (p.function == ReductionFunction::kMax) {
+    add("fwd+bwd", {{"out", out}, {"in_delta", in_delta}}, [forward, backward]() mutable {
+      forward();
+      backward();
+    });
+    return;
+  }
+  forward();
+  add("bwd", {{"in_delta", in_delta}}, backward);
 }
 
 }  // namespace bench

@@ -38,8 +38,11 @@ void add_torch_reduction(const Reduction& p, Rows& rows) {
     case ReductionFunction::kMax: {
       forward([=]() mutable { at::amax_out(out, x, axes, true); });
       if (axes.size() > 1) break;
-      const Tensor index = std::get<1>(at::max(x, axes[0], true));
-      backward([=]() mutable { dx.zero_().scatter_(axes[0], index, dy); });
+      Tensor index = std::get<1>(at::max(x, axes[0], true));
+      rows.add("fwd+bwd", into({{"out", out}, {"in_delta", dx}}, [=]() mutable {
+                 at::max_out(out, index, x, axes[0], true);
+                 dx.zero_().scatter_(axes[0], index, dy);
+               }));
       break;
     }
     case ReductionFunction::kL2Norm: {

@@ -1,5 +1,6 @@
 // The family reduction: out = sum, mean, maximum, Euclidean norm or ln sum e^x of the rows or
-// columns of a matrix, or of all of it. Operations: fwd, bwd.
+// columns of a matrix, or of all of it. Operations: fwd, bwd; of the maximum, whose
+// gradient needs to know where it is: fwd, fwd+bwd.
 #pragma once
 
 #include "workloads/workloads.h"

@@ -26,7 +26,7 @@ BNNSNDArrayDescriptor reduced(Provider& p, const BNNSNDArrayDescriptor& in, bool
 }
 
 struct Case {
-  explicit Case(Provider& p, bool client);
+  Case(Provider& p, bool client, bool direct);
   void check(const char* function) const;
 
   BNNSLayerParametersReduction layer = {};
@@ -37,7 +37,8 @@ struct Case {
   size_t in = kNowhere, out = kNowhere, dx = kNowhere, dy = kNowhere, dw = kNowhere, w = kNowhere;
 };
 
-Case::Case(Provider& p, bool client_pointers) : weighted(p.one_in(2)), client(client_pointers) {
+Case::Case(Provider& p, bool client_pointers, bool direct)
+    : weighted(p.one_in(2)), client(client_pointers) {
   layer.i_desc = descriptor(p, 8);
   if (p.one_in(4)) layer.i_desc.data_type = p.constant(kFloats);
   if (p.one_in(6)) layer.i_desc.data_type = p.one_in(2) ? BNNSDataTypeInt32 : BNNSDataTypeBoolean;
@@ -55,7 +56,7 @@ Case::Case(Provider& p, bool client_pointers) : weighted(p.one_in(2)), client(cl
   weights_delta = delta_of(p, weights);
   for (BNNSNDArrayDescriptor* d : {&in_delta, &out_delta, &weights_delta})
     if (!p.one_in(10)) d->data_type = BNNSDataTypeFloat32;
-  const Batch batch = batch_of(p);
+  const Batch batch = direct ? Batch{.size = 1} : batch_of(p);
   in_batch = with_stride(p, batch, model_of(layer.i_desc));
   out_batch = with_stride(p, batch, model_of(layer.o_desc));
   in_delta_batch = with_stride(p, batch, model_of(in_delta));
@@ -155,7 +156,7 @@ void backward(Provider& p, Case& c, const Pair& filters) {
 
 void filter(Provider& p) {
   const BNNSFilterParameters parameters = filter_parameters(p);
-  Case c(p, (parameters.flags & BNNSFlagsUseClientPtr) != 0);
+  Case c(p, (parameters.flags & BNNSFlagsUseClientPtr) != 0, false);
   const BNNSLayerParametersReduction* layer = p.one_in(100) ? nullptr : &c.layer;
   const Pair filters(
       "BNNSFilterCreateLayerReduction", p, parameters,
@@ -171,15 +172,13 @@ void direct(Provider& p) {
   const char* function = "BNNSDirectApplyReduction";
   const BNNSFilterParameters parameters = filter_parameters(p);
   const BNNSFilterParameters twin = twin_of(parameters);
-  Case c(p, true);
-  const bool possible = c.in_batch.size > 0;
-  c.layer.i_desc.data = possible && !p.one_in(60) ? address(c.memory, c.in) : nullptr;
-  c.layer.o_desc.data = possible && !p.one_in(60) ? address(c.memory, c.out) : nullptr;
-  Promise promise;
-  promise.used = mask_of(c.in) | mask_of(c.out) | mask_of(c.w);
-  promise.written = mask_of(c.out);
-  promise.repeatable = c.in_batch.size == 1;  // further samples are not written
-  promise.overwritten = promise.repeatable ? promise.written : 0;
+  Case c(p, true, true);
+  c.layer.i_desc.data = p.one_in(60) ? nullptr : address(c.memory, c.in);
+  c.layer.o_desc.data = p.one_in(60) ? nullptr : address(c.memory, c.out);
+  const Promise promise = {.used = mask_of(c.in) | mask_of(c.out) | mask_of(c.w),
+                           .written = mask_of(c.out),
+                           .overwritten = mask_of(c.out),
+                           .apart = mask_of(c.in) | mask_of(c.w)};
   const bool success = run(function, p, c.memory, promise, [&](size_t k) {
     return BNNSDirectApplyReduction(&c.layer, k == 0 ? &parameters : &twin) == 0;
   });

@@ -61,7 +61,9 @@ class Backward {
         has_dx_(problem.tensor[kReduceDx].data != nullptr),
         has_dw_(problem.tensor[kReduceDw].data != nullptr),
         known_(problem.tensor[kReduceOut].data != nullptr),
-        slope_(slope_of(problem).slope) {}
+        slope_(slope_of(problem).slope) {
+    if (plan_.across) plan_.set_width(kReduceColumns);
+  }
 
   void run() const {
     if (problem_.info->kind == ReduceKind::kProduct) return products();
@@ -127,11 +129,11 @@ class Backward {
     }
   }
 
-  // Computes the gradients of n <= kBlock elements.
+  // Computes the gradients of n <= kReduceColumns elements.
   void row(const float* x, const float* w, const float* c, const float* s, float* dx, float* dw,
            size_t n, bool zeros) const {
     const ReduceKernels& kernels = *run_.kernels;
-    alignas(64) float u[kBlock], du[kBlock];
+    alignas(64) float u[kReduceColumns], du[kReduceColumns];
     const float* values = x;
     if (problem_.weighted && problem_.info->from_x() && !zeros) {
       kernels.weigh(x, w, u, n);
@@ -155,6 +157,23 @@ class Backward {
     kernels.put(du, x, dw, n, accumulate_.dw);
   }
 
+  // Whether all that is to be done is to set dx to a number that each group has.
+  bool is_fill(bool dw) const {
+    return slope_ == kSlopeConstant && !problem_.weighted && !accumulate_.dx && !dw;
+  }
+
+  void fill_across(const ReduceOffsets& start, const float* c, size_t n, size_t first,
+                   size_t count) const {
+    ReduceRow dx(run_, problem_, plan_, kReduceDx, n);
+    alignas(64) float buffer[kReduceColumns];
+    AxesWalker walker(plan_.reduced, first);
+    for (size_t r = 0; r < count; ++r, walker.advance(1)) {
+      float* to = dx.get(start[kReduceDx] + walker.offsets()[kReduceDx], buffer, false);
+      run_.kernels->slope[kSlopeConstant](nullptr, c, nullptr, to, n);
+      dx.put(buffer);
+    }
+  }
+
   bool needs_x(bool dw, bool zeros) const { return !zeros && (problem_.info->from_x() || dw); }
 
   void along(bool dx, bool dw, bool zeros) const {
@@ -171,8 +190,13 @@ class Backward {
 
   void group_along(size_t group, size_t first, size_t count, bool dx, bool dw, bool zeros) const {
     const ReduceOffsets at = plan_.kept.at(group);
-    alignas(64) float c[kBlock], s[kBlock];
     const Coefficients of_group = zeros ? Coefficients{} : coefficients(group, at);
+    const View to = groups_.view_at(kReduceDx, at);
+    if (is_fill(dw) && to.is_float() && to.rank == 1 && to.stride[0] == 1) {
+      std::fill_n(static_cast<float*>(to.data) + first, count, of_group.c);
+      return;
+    }
+    alignas(64) float c[kBlock], s[kBlock];
     std::fill_n(c, std::min(count, kBlock), of_group.c);
     std::fill_n(s, std::min(count, kBlock), of_group.s);
     for_rows(at, first, count, dx, dw, needs_x(dw, zeros), [&](const auto& rows, size_t n) {
@@ -205,7 +229,8 @@ class Backward {
   }
 
   void across(bool dx, bool dw, bool zeros) const {
-    const size_t part = std::max<size_t>(1, kReduceGrain / plan_.width);
+    // Each part computes the coefficients of its columns again.
+    const size_t part = std::max<size_t>(1, 8 * kReduceGrain / plan_.width);
     const size_t parts = div_up(plan_.length, part);
     parallel_for(threads(kNanoseconds), plan_.all_blocks() * parts, [&](size_t task, size_t) {
       const size_t first = task % parts * part;
@@ -217,7 +242,7 @@ class Backward {
                     bool zeros) const {
     const size_t group = plan_.first_group(block), n = plan_.block_groups(block);
     const ReduceOffsets start = plan_.kept.at(group);
-    alignas(64) float c[kBlock] = {}, s[kBlock] = {}, buffer[4][kBlock];
+    alignas(64) float c[kReduceColumns] = {}, s[kReduceColumns], buffer[4][kReduceColumns];
     ReduceOffsets at = start;
     for (size_t i = 0; i < n && !zeros; ++i) {
       const Coefficients of_group = coefficients(group + i, at);
@@ -225,6 +250,7 @@ class Backward {
       s[i] = of_group.s;
       for (const size_t t : {kReduceY, kReduceOut}) at[t] += plan_.kept[0].stride[t];
     }
+    if (is_fill(with_dw)) return fill_across(start, c, n, first, count);
     ReduceRow x(run_, problem_, plan_, kReduceX, n), w(run_, problem_, plan_, kReduceW, n);
     ReduceRow dx(run_, problem_, plan_, kReduceDx, n), dw(run_, problem_, plan_, kReduceDw, n);
     const bool reads_x = needs_x(with_dw, zeros), reads_w = problem_.weighted && !zeros;

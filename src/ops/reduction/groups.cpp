@@ -37,10 +37,11 @@ ReducePlan::ReducePlan(const ReduceProblem& problem) {
     parts = groups() > kMaxReduceParts ? 1 : std::min(wanted, kMaxReduceParts / groups());
   } else {
     direct = direct && kept[0].stride[kReduceX] == 1;
-    const size_t most = direct ? kReduceColumns : kGatherColumns;
-    width = std::min(kept[0].extent, most);
-    blocks = div_up(kept[0].extent, width);
-    const size_t rows = div_up(4 * kReduceGrain, width);  // joining parts costs time, too
+    // Exponentials pass over a tile twice, so that it should stay in the first-level cache.
+    const bool tiles = !direct || problem.info->kind == ReduceKind::kLogSumExp;
+    const size_t most = tiles ? kGatherColumns : kReduceColumns;
+    set_width(most);
+    const size_t rows = div_up(8 * kReduceGrain, width);  // joining parts costs time, too
     parts = all_blocks() >= kManyReduceBlocks
                 ? 1
                 : std::min(div_up(length, rows), 2 * kManyReduceBlocks / all_blocks());
@@ -160,8 +161,7 @@ void join_columns(ReduceKind kind, const float* a, const float* b, size_t n, siz
 void ReduceGroups::direct_rows(const float* x, size_t stride, size_t rows, size_t n, size_t first,
                                Columns& to) const {
   alignas(64) float a[kReduceColumns + 64], b[kReduceColumns + 64];
-  // Exponentials pass over a tile twice, so that it should stay in the first-level cache.
-  const size_t most = kind_ == ReduceKind::kLogSumExp ? 32 : kReduceTileRows;
+  const size_t most = kind_ == ReduceKind::kLogSumExp ? 2 * kGatherRows : kReduceTileRows;
   for (size_t r = 0; r < rows; r += most) {
     run_.kernels->columns[static_cast<size_t>(kind_)](
         x + r * stride, stride, std::min(most, rows - r), n, problem_.epsilon, a, b);

@@ -34,6 +34,10 @@ struct ReducePlan {
   size_t width = 1;     // neighbouring groups of a block
   size_t blocks = 1;    // blocks along the fastest axis
 
+  void set_width(size_t most) {
+    width = std::min(kept[0].extent, most);
+    blocks = div_up(kept[0].extent, width);
+  }
   size_t groups() const { return kept.count(); }
   // Block `index` of all: its first group and the number of its groups.
   size_t first_group(size_t index) const {
@@ -145,17 +149,15 @@ void ReduceGroups::run(ReduceState* partial, const Finish& finish) const {
     run_along(threads, partial, finish);
 }
 
+// Part p of group g is partial[p * groups + g].
 template <class Finish>
 void ReduceGroups::join_parts(const ReduceState* partial, const Finish& finish) const {
-  for (size_t g = 0; g < plan_.groups(); ++g) {
-    const ReduceState* parts = partial + g * plan_.parts;
-    ReduceState s = parts[0];
-    if (is_sum(kind_)) {  // without a switch for each of thousands of columns
-      for (size_t p = 1; p < plan_.parts; ++p) s = {s.a + parts[p].a, s.b + parts[p].b};
-    } else {
-      for (size_t p = 1; p < plan_.parts; ++p) s = joined(kind_, s, parts[p]);
-    }
-    finish_group(g, plan_.kept.at(g), s, finish);
+  const size_t groups = plan_.groups();
+  AxesWalker walker(plan_.kept, 0);
+  for (size_t g = 0; g < groups; ++g, walker.advance(1)) {
+    ReduceState s = partial[g];
+    for (size_t p = 1; p < plan_.parts; ++p) s = joined(kind_, s, partial[p * groups + g]);
+    finish_group(g, walker.offsets(), s, finish);
   }
 }
 
@@ -164,8 +166,9 @@ void ReduceGroups::run_along(size_t threads, ReduceState* partial, const Finish&
   if (plan_.parts > 1) {
     parallel_for(threads, plan_.groups() * plan_.parts, [&](size_t task, size_t) {
       const size_t first = task % plan_.parts * plan_.part_length;
-      partial[task] = state(plan_.kept.at(task / plan_.parts), first,
-                            std::min(plan_.part_length, plan_.length - first));
+      const size_t group = task / plan_.parts;
+      partial[task % plan_.parts * plan_.groups() + group] =
+          state(plan_.kept.at(group), first, std::min(plan_.part_length, plan_.length - first));
     });
     return join_parts(partial, finish);
   }
@@ -189,13 +192,14 @@ void ReduceGroups::run_across(size_t threads, ReduceState* partial, const Finish
     ReduceOffsets at = plan_.kept.at(group);
     Columns columns;
     block(at, n, first, std::min(plan_.part_length, plan_.length - first), columns);
+    if (parts > 1) {
+      ReduceState* to = partial + task % parts * plan_.groups() + group;
+      for (size_t i = 0; i < n; ++i) to[i] = {columns.a[i], columns.b[i]};
+      return;
+    }
     for (size_t i = 0; i < n; ++i) {
-      const ReduceState s = {columns.a[i], columns.b[i]};
-      if (parts > 1)
-        partial[(group + i) * parts + task % parts] = s;
-      else
-        finish_group(group + i, at, s, finish);
-      for (size_t t = 0; t < kReduceTensors; ++t) at[t] += plan_.kept[0].stride[t];
+      finish_group(group + i, at, {columns.a[i], columns.b[i]}, finish);
+      for (const size_t t : {kReduceX, kReduceW, kReduceY}) at[t] += plan_.kept[0].stride[t];
     }
   });
   if (parts > 1) join_parts(partial, finish);

@@ -106,7 +106,7 @@ struct ReduceKernels {
   // to = or += factor * du; factor may be nullptr.
   void (*put)(const float* du, const float* factor, float* to, size_t n, bool accumulate);
 };
-constexpr size_t kReduceRow = 4096, kReduceColumns = 512, kReduceTileRows = 256;
+constexpr size_t kReduceRow = 4096, kReduceColumns = 1024, kReduceTileRows = 256;
 enum ReduceSlope : uint8_t {
   kSlopeConstant,    // du = c
   kSlopeLinear,      // du = c u

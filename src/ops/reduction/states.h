@@ -59,6 +59,7 @@ inline ReduceState joined_exponentials(ReduceState to, ReduceState part) {
 }
 
 inline ReduceState joined(ReduceKind kind, ReduceState to, ReduceState part) {
+  if (is_sum(kind)) return {to.a + part.a, to.b + part.b};
   switch (kind) {
     case ReduceKind::kMax:
       return part.a > to.a || std::isnan(part.a) ? part : to;
@@ -72,7 +73,7 @@ inline ReduceState joined(ReduceKind kind, ReduceState to, ReduceState part) {
     case ReduceKind::kLogSumExp:
       return joined_exponentials(to, part);
     default:
-      return {to.a + part.a, to.b + part.b};
+      return to;
   }
 }
 

@@ -72,8 +72,8 @@ inline void add_reduction_workloads(Workloads& all) {
   add("maximum of halves", BNNSReduceFunctionMax, 37, 5, false, kHalf);
   add("weighted sum", BNNSReduceFunctionLogSumExp, 37, 5, false, kFloat, true);
   add("weighted product, client", BNNSReduceFunctionProduct, 9, 5, true, kFloat, true, true);
-  add("sum in parts", BNNSReduceFunctionL2Norm, 40000, 1, false, kFloat);
-  add("columns in parts", BNNSReduceFunctionSumSquare, 40, 1200, true, kHalf);
+  add("sum in parts", BNNSReduceFunctionL2Norm, 17000, 1, false, kFloat);
+  add("sum of columns of halves", BNNSReduceFunctionLogSumExp, 40, 9, true, kHalf);
 }
 
 }  // namespace test
