@@ -151,6 +151,8 @@ TEST(NetworkGradients, EveryKindOfLayer) {
   expect_right(image().symmetric_padding({6, 1}), "symmetric padding");
   expect_right(Network::table(9).add({.kind = "reflect_padding", .fields = {{"x", 2.0}}}),
                "reflect padding of a vector");
+  expect_right(Network::table(9).padding(1), "a vector becomes an image");
+  expect_right(Network::table(5).linear_resize({2, 3}), "a vector becomes an image");
   expect_right(image().nearest_resize({2, 3}), "nearest resize");
   expect_right(image().linear_resize(2), "linear resize");
   expect_right(image().linear_resize(3, true), "linear resize, corners aligned");

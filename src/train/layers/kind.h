@@ -103,6 +103,10 @@ inline Shape image_of(const SampleShape& shape) {
 inline Shape shape_of(const SampleShape& shape) {
   return is_vector(shape) ? Shape::vector(shape.width) : image_of(shape);
 }
+// The memory of samples as images, vectors as images of one row.
+inline Descriptor as_image(const Descriptor& samples, const SampleShape& shape, std::size_t count) {
+  return Descriptor(make_descriptor(BNNSDataTypeFloat32, image_of(shape), samples.data), count);
+}
 inline std::string text_of(const SampleShape& shape) {
   if (is_vector(shape)) return std::to_string(shape.width);
   return std::to_string(shape.width) + " x " + std::to_string(shape.height) + " x " +

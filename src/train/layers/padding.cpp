@@ -35,19 +35,24 @@ SampleShape mirrored_output(const Fields& fields, const SampleShape& input) {
 class PaddingStage final : public Stage {
  public:
   PaddingStage(const StageContext& context, const PaddingMode& mode)
-      : layer_({.input = image_of(context.layers[0].input),
+      : input_(context.layers[0].input),
+        output_(context.layers[0].output),
+        layer_({.input = image_of(context.layers[0].input),
                 .output = image_of(context.layers[0].output),
                 .mode = mode,
                 .size = {side(context, "x"), side(context, "y")},
                 .filter_parameters = context.filter_parameters}) {}
 
   void forward(const Pass& pass, const Descriptor& in, const Descriptor& out) override {
-    layer_.apply(pass.samples, in, out);
+    layer_.apply(pass.samples, as_image(in, input_, pass.samples),
+                 as_image(out, output_, pass.samples));
   }
   void backward(const Pass& pass, const Descriptor&, const Descriptor&, const Descriptor& out_delta,
                 const std::optional<Descriptor>& in_delta) override {
     if (!in_delta) return;
-    layer_.apply_backward(pass.samples, {.output_gradient = out_delta, .input_gradient = in_delta});
+    layer_.apply_backward(pass.samples,
+                          {.output_gradient = as_image(out_delta, output_, pass.samples),
+                           .input_gradient = as_image(*in_delta, input_, pass.samples)});
   }
 
  private:
@@ -56,6 +61,7 @@ class PaddingStage final : public Stage {
     return {before, after};
   }
 
+  SampleShape input_, output_;
   PaddingLayer layer_;
 };
 

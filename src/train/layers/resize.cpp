@@ -28,22 +28,28 @@ SampleShape output(const Fields& fields, const SampleShape& input) {
 class ResizeStage final : public Stage {
  public:
   ResizeStage(const StageContext& context, InterpolationMethod method, bool aligns_corners)
-      : layer_({.interpolation_method = method,
+      : input_(context.layers[0].input),
+        output_(context.layers[0].output),
+        layer_({.interpolation_method = method,
                 .input = image_of(context.layers[0].input),
                 .output = image_of(context.layers[0].output),
                 .aligns_corners = aligns_corners,
                 .filter_parameters = context.filter_parameters}) {}
 
   void forward(const Pass& pass, const Descriptor& in, const Descriptor& out) override {
-    layer_.apply(pass.samples, in, out);
+    layer_.apply(pass.samples, as_image(in, input_, pass.samples),
+                 as_image(out, output_, pass.samples));
   }
   void backward(const Pass& pass, const Descriptor&, const Descriptor&, const Descriptor& out_delta,
                 const std::optional<Descriptor>& in_delta) override {
     if (!in_delta) return;
-    layer_.apply_backward(pass.samples, {.output_gradient = out_delta, .input_gradient = in_delta});
+    layer_.apply_backward(pass.samples,
+                          {.output_gradient = as_image(out_delta, output_, pass.samples),
+                           .input_gradient = as_image(*in_delta, input_, pass.samples)});
   }
 
  private:
+  SampleShape input_, output_;
   ResizeLayer layer_;
 };
 

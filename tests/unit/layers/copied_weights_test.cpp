@@ -40,6 +40,9 @@ std::vector<std::string> words_for(const Workload& w) {
     return {contains(w.name(), "arithmetic") ? "BNNSFusedFilterApplyBackwardMultiInputBatch: "
                                              : "BNNSFusedFilterApplyBackwardBatch: ",
             "an entry of delta_parameters is wanted", "copied its parameters at creation", rule};
+  if (contains(w.name(), "weighted"))
+    return {"BNNSFilterApplyBackwardBatch: weights_delta is wanted",
+            "a reduction filter copied its weights at creation", rule};
   if (contains(w.name(), "embedding"))
     return {"BNNSFilterApplyBackwardBatch: weights_delta is wanted",
             "copied its dictionary.data at creation", rule};
