@@ -39,8 +39,8 @@ int main() {
   const Data sums = all_sums(), training = sums.subset(seen), test = sums.subset(kept);
 
   Network network = Network::table(kLength).embedding(kSymbols, 8).lstm(32, true).regression();
-  TrainingOptions options = {.epochs = 12, .batch_size = 64};
-  options.optimizer.learning_rate = 5e-3;
+  TrainingOptions options = {.epochs = 40, .batch_size = 32};
+  options.optimizer.learning_rate = 1e-2;
   options.schedule.kind = Schedule::Kind::cosine;
   fit(network, training, {}, options);
 
