@@ -102,8 +102,8 @@ class OPENBNNS_TRAIN_API Network {
   Network& max_pool(Pair kernel);
   Network& average_pool(Pair kernel);
   Network& l2_pool(Pair kernel);
-  Network& global_max_pool() { return add({.kind = "global_max_pool"}); }
-  Network& global_average_pool() { return add({.kind = "global_average_pool"}); }
+  Network& global_max_pool();
+  Network& global_average_pool();
   Network& padding(Pair around, double value = 0);
   Network& reflect_padding(Pair around);
   Network& symmetric_padding(Pair around);

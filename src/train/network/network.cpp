@@ -116,6 +116,12 @@ Network& Network::average_pool(Pair kernel) {
 Network& Network::l2_pool(Pair kernel) {
   return add({.kind = "l2_pool", .fields = {{"kernel", value_of(kernel)}}});
 }
+Network& Network::global_max_pool() {
+  return add({.kind = "global_max_pool"});
+}
+Network& Network::global_average_pool() {
+  return add({.kind = "global_average_pool"});
+}
 Network& Network::padding(Pair around, double value) {
   return add({.kind = "padding",
               .fields = {{"x", value_of(around.x)}, {"y", value_of(around.y)}, {"value", value}}});
