@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "commands.h"
@@ -263,16 +264,22 @@ class Run final : public Observer {
   Metrics test_;
 };
 
+// An error of all ranks where rank 0 has no --shards, which it prints once; of one rank otherwise.
+void require_shards(const TrainArguments& arguments, Communicator& ranks) {
+  bool given = arguments.shards_given;
+  ranks.broadcast(std::as_writable_bytes(std::span(&given, 1)), 0);
+  if (given && arguments.shards_given) return;
+  throw Error(given ? Error::Kind::usage : Error::Kind::ranks,
+              "--shards must be given where several ranks train: it decides the result, "
+              "whatever their number");
+}
+
 // A rank that fails alone ends the others, which would wait for it.
 int run_as_rank(const TrainArguments& arguments, Communicator& ranks) {
   std::string what;
   int status = kInternal;
   try {
-    if (!arguments.shards_given) {
-      throw Error(Error::Kind::ranks,
-                  "--shards must be given where several ranks train: it decides the result, "
-                  "whatever their number");
-    }
+    require_shards(arguments, ranks);
     return Run(arguments, &ranks).run();
   } catch (const Error& error) {
     what = error.what();

@@ -60,6 +60,17 @@ class Ranks(ProgramTest):
         done = self.mpirun(*self.command(2, PROGRAM, *arguments), status=2)
         self.assertEqual(done.stderr.count("openbnns: --shards must be given"), 1, done.stderr)
 
+    def test_a_rank_with_other_shards_ends_the_job(self):
+        position = TRAIN.index("--shards")
+        without = TRAIN[:position] + TRAIN[position + 2:]
+        done = self.mpirun(*self.command(1, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *without,
+                           "--shards", "1", status=2)
+        self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
+        self.assertIn("shards is 8 on rank 0 and 1 on rank 1", done.stderr)
+        done = self.mpirun(*self.command(1, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *without,
+                           status=2)
+        self.assertIn("openbnns: rank 1: --shards must be given", done.stderr)
+
     def test_a_rank_with_other_options_is_named_once(self):
         other = ["--seed", "4"]
         done = self.mpirun(*self.command(2, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *TRAIN,

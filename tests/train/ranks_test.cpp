@@ -265,6 +265,13 @@ TEST(Ranks, ADifferenceIsNamedWithRanksAndValues) {
             std::string::npos);
 }
 
+// No rank may leave before all know: the others would wait for it.
+TEST(Ranks, OneWithFewerShardsThanRanksIsNamedByAll) {
+  EXPECT_EQ(failure(3, [](std::size_t rank, TrainingOptions& options, Parts&,
+                          Network&) { options.shards = rank == 1 ? 2 : 4; }),
+            "ranks do not train the same: shards is 4 on rank 0 and 2 on rank 1");
+}
+
 TEST(Ranks, MoreThanShardsAreRefused) {
   EXPECT_EQ(failure(5, [](std::size_t, TrainingOptions&, Parts&, Network&) {}),
             "there are 5 ranks; batches of 24 in 4 shards have work for 4");

@@ -219,11 +219,6 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   used.batch_size = std::min(options.batch_size, training.size());
   used.shards = std::min(used.shards, used.batch_size);
   Communicator* const ranks = options.communicator;
-  if (ranks && ranks->size() > used.shards) {
-    throw Error(Error::Kind::ranks,
-                fmt::format("there are {} ranks; batches of {} in {} shards have work for {}",
-                            ranks->size(), used.batch_size, options.shards, used.shards));
-  }
   if (ranks) impl::agree_on_target(*ranks);
   if (options.initialize) network.initialize(options.seed);
   // A network that is trained further goes on seeing samples as it did, if they are of the same
@@ -237,6 +232,12 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   network.info().notes["version"] = OpenBNNSGetVersion();
   network.info().notes["target"] = OpenBNNSGetTarget();
   if (ranks) agree(*ranks, network, training, validation, used);
+  // Only now: an error that not all ranks see would leave the others waiting.
+  if (ranks && ranks->size() > used.shards) {
+    throw Error(Error::Kind::ranks,
+                fmt::format("there are {} ranks; batches of {} in {} shards have work for {}",
+                            ranks->size(), used.batch_size, options.shards, used.shards));
+  }
   Observer silent;
   return Training(network, training, validation, used, observer ? *observer : silent).run();
 }
