@@ -44,8 +44,8 @@ class Peer {
   virtual void arithmetic(const Arithmetic&, Rows&) {}
   virtual void attention(const Attention&, Rows&) {}
   virtual void convolution(const Convolution&, Rows&) {}
-  virtual void embedding(const Embedding&, Rows&) {}
   virtual void dropout(const Dropout&, Rows&) {}
+  virtual void embedding(const Embedding&, Rows&) {}
   virtual void fully_connected(const FullyConnected&, Rows&) {}
   virtual void fused(const FusedConvolution&, Rows&) {}
   virtual void gram(const Gram&, Rows&) {}
@@ -54,16 +54,13 @@ class Peer {
   virtual void lstm(const Lstm&, Rows&) {}
   virtual void matmul(const MatMul&, Rows&) {}
   virtual void movement(const Movement&, Rows&) {}
-  virtual void normalization(const Normalization&, Rows&) {}
-  virtual void optimizer(const Optimizer&, Rows&) {}
-  virtual void pooling(const Pooling&, Rows&) {}
-  virtual void resize(const Resize&, Rows&) {}
-  virtual void sparse(const Sparse&, Rows&) {}
-  virtual void reduction(const Reduction&, Rows&) {}
   virtual void neighbors(const Neighbors&, Rows&) {}
   virtual void normalization(const Normalization&, Rows&) {}
   virtual void optimizer(const Optimizer&, Rows&) {}
   virtual void pooling(const Pooling&, Rows&) {}
+  virtual void reduction(const Reduction&, Rows&) {}
+  virtual void resize(const Resize&, Rows&) {}
+  virtual void sparse(const Sparse&, Rows&) {}
   virtual void top_k(const TopK&, Rows&) {}
 };
 
