@@ -37,6 +37,33 @@ void set(Gradient& to, const View& sample, const BNNSNDArrayDescriptor& given, s
   to.accumulate = given.flags == BNNSNDArrayFlagBackpropAccumulate;
 }
 
+// Whether both layouts arrange the same coordinates in memory in the same way, as ImageCHW and
+// 3DLastMajor do. Their sizes may have another order, as those of RowMajorMatrix and 2DFirstMajor.
+bool arranged_alike(const Descriptor& a, const Descriptor& b) {
+  if (a.layout == b.layout) return true;
+  bool alike = a.rank() == b.rank() && a.layout->rotated == b.layout->rotated;
+  for (size_t i = 0; alike && i < a.rank(); ++i) {
+    alike = a.logical_extent(i) == b.logical_extent(i) && a.memory_axis(i) == b.memory_axis(i);
+  }
+  return alike;
+}
+
+// Whether one of them is a vector and `delta` is contiguous, so that its elements can be counted in
+// the order of memory.
+bool is_flat(const Descriptor& delta, const Descriptor& frozen) {
+  return (delta.rank() == 1 || frozen.rank() == 1) && !delta.view.overlaps &&
+         delta.view.span == delta.view.count && !delta.layout->rotated && !frozen.layout->rotated;
+}
+
+// A contiguous gradient, described with the layout and the sizes of its tensor.
+BNNSNDArrayDescriptor with_layout_of(const Descriptor& frozen, const BNNSNDArrayDescriptor& given) {
+  BNNSNDArrayDescriptor result = given;
+  result.layout = frozen.layout->layout;
+  std::copy_n(frozen.size, kMaxRank, result.size);
+  std::fill_n(result.stride, kMaxRank, 0);
+  return result;
+}
+
 }  // namespace
 
 void require_batch_of_many(const View& sample, size_t size, size_t stride, const char* name) {
@@ -69,14 +96,18 @@ const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const cha
   // The elements of an input may overlap, but here the tensor with this layout is an output.
   if (!same || (use == Use::kOutput && frozen.view.overlaps)) {
     assert(deltas_ < kMostDeltas);
-    result = new (delta_[deltas_++]) Descriptor(read_descriptor(given, name, use));
-  }
-  if (!same) {
-    require_same_elements(*result, name, frozen, frozen_field);
-    require_plain_layout(*result, name);
-    require(!rules.same_layout || result->layout == frozen.layout, name, ".layout is ",
-            result->layout->name, ", ", frozen_field, ".layout is ", frozen.layout->name,
-            "; they must be equal");
+    auto* read = new (delta_[deltas_++]) Descriptor(read_descriptor(given, name, use));
+    result = read;
+    if (!same) {
+      require_same_elements(*read, name, frozen, frozen_field);
+      require_plain_layout(*read, name);
+      if (rules.same_layout && !arranged_alike(*read, frozen)) {
+        require(is_flat(*read, frozen), name, ".layout is ", read->layout->name, ", ", frozen_field,
+                ".layout is ", frozen.layout->name,
+                "; they must be equal, or arrange memory alike");
+        *read = read_descriptor(with_layout_of(frozen, given), name, use);
+      }
+    }
   }
   const View& view = result->view;
   require(view.is_float() || (rules.bfloat16 && view.type == BNNSDataTypeBFloat16), name,

@@ -103,8 +103,10 @@ struct ParameterDeltaNames {
 // A gradient has the same sizes as its tensor in the same layout, or the same number of elements in
 // another layout. These rules widen or narrow that.
 struct DeltaRules {
-  bool bfloat16 = false;     // BFloat16 is allowed beside Float32
-  bool same_layout = false;  // another layout is refused
+  bool bfloat16 = false;  // BFloat16 is allowed beside Float32
+  // Another layout is refused, unless it arranges memory alike or one of the two is a vector and
+  // the gradient contiguous.
+  bool same_layout = false;
 };
 
 // Checks pointer, alignment and batch stride of one tensor.

@@ -94,11 +94,9 @@ void resolve_span(const char* field, Descriptor& result) {
 
 }  // namespace
 
-size_t Descriptor::logical_stride(size_t i) const {
-  for (size_t k = 0; k < view.rank; ++k) {
-    if (layout->pair[k] == layout->tuple[i]) return view.stride[k];
-  }
-  return 0;
+size_t Descriptor::memory_axis(size_t i) const {
+  return static_cast<size_t>(std::find(layout->pair, layout->pair + rank(), layout->tuple[i]) -
+                             layout->pair);
 }
 
 Descriptor read_descriptor(const BNNSNDArrayDescriptor& given, const char* field, Use use) {

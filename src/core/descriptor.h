@@ -25,7 +25,9 @@ struct Descriptor {
   size_t rank() const { return layout->rank; }
   // Extent and stride by logical coordinate (matrix: row, column).
   size_t logical_extent(size_t i) const { return size[layout->tuple[i]]; }
-  size_t logical_stride(size_t i) const;
+  size_t logical_stride(size_t i) const { return view.stride[memory_axis(i)]; }
+  // The axis of the view that runs along logical coordinate i.
+  size_t memory_axis(size_t i) const;
 
  private:
   friend Descriptor read_descriptor(const BNNSNDArrayDescriptor&, const char*, Use);

@@ -24,7 +24,7 @@ void Text::add(const void* pointer) {
 }
 
 void Text::add(double value) {
-  char digits[32];
+  char digits[32] = {};
   std::snprintf(digits, sizeof digits, "%g", value);
   // A locale with a decimal comma must not leak into messages.
   for (char& c : digits) {

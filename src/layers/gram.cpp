@@ -67,8 +67,7 @@ class GramFilter final : public Filter {
     constexpr DeltaRules kRules = {.bfloat16 = true, .same_layout = true};
     require(!is_wanted(args.weights_delta), "weights_delta has data; a Gram layer has no weights");
     require(!is_wanted(args.bias_delta), "bias_delta has data; a Gram layer has no bias");
-    require(is_wanted(args.in_delta), "in_delta is missing; a Gram layer has no other gradient");
-    if (args.batch == 0) return;
+    if (args.batch == 0 || !is_wanted(args.in_delta)) return;
     Call call(args.batch);
     const Batch x = call.reads(in_, args.in, args.in_stride, kIn);
     const Batch dg =

@@ -97,8 +97,7 @@ class PaddingFilter final : public Filter {
     require(!is_wanted(args.weights_delta),
             "weights_delta has data; a padding layer has no weights");
     require(!is_wanted(args.bias_delta), "bias_delta has data; a padding layer has no bias");
-    require(is_wanted(args.in_delta), "in_delta is missing; a padding layer has no other gradient");
-    if (args.batch == 0) return;
+    if (args.batch == 0 || !is_wanted(args.in_delta)) return;
     Call call(args.batch);
     const Batch dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, p_.out,
                                       "o_desc", kRules);

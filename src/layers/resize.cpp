@@ -27,12 +27,6 @@ Descriptor read_tensor(const BNNSNDArrayDescriptor& given, const char* field, Us
   return d;
 }
 
-// The axis in the order of memory that runs along logical coordinate i.
-size_t memory_axis(const Descriptor& d, size_t i) {
-  const auto* pair = d.layout->pair;
-  return static_cast<size_t>(std::find(pair, pair + d.rank(), d.layout->tuple[i]) - pair);
-}
-
 ResizeParameters read_resize(const BNNSLayerParametersResize* p) {
   require(p != nullptr, "layer_params is NULL");
   require(p->method == BNNSInterpolationMethodNearest || p->method == BNNSInterpolationMethodLinear,
@@ -50,7 +44,7 @@ ResizeParameters read_resize(const BNNSLayerParametersResize* p) {
   problem.rank = r.in.rank();
   for (size_t i = 0; i < problem.rank; ++i) {
     const size_t from = r.in.logical_extent(i), to = r.out.logical_extent(i);
-    const size_t in_axis = memory_axis(r.in, i), out_axis = memory_axis(r.out, i);
+    const size_t in_axis = r.in.memory_axis(i), out_axis = r.out.memory_axis(i);
     require(from == to || from <= kLongestResizedAxis, "i_desc has an axis of ", from,
             ", o_desc of ", to, "; an axis that is resized has at most ", kLongestResizedAxis);
     require(from == to || to <= kLongestResizedAxis, "o_desc has an axis of ", to, ", i_desc of ",
@@ -81,8 +75,7 @@ class ResizeFilter final : public Filter {
     require(!is_wanted(args.weights_delta), "weights_delta has data; a resize layer has no ",
             "weights");
     require(!is_wanted(args.bias_delta), "bias_delta has data; a resize layer has no bias");
-    require(is_wanted(args.in_delta), "in_delta is missing; a resize layer has no other gradient");
-    if (args.batch == 0) return;
+    if (args.batch == 0 || !is_wanted(args.in_delta)) return;
     Call call(args.batch);
     const Batch dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, p_.out,
                                       "o_desc", kRules);

@@ -160,8 +160,6 @@ TEST(BadResize, Backward) {
       {"no data of out_delta",
        {"out_delta.data is NULL"},
        [](C& c) { c.out_delta.data = nullptr; }},
-      {"no in_delta", {"in_delta is missing"}, [](C& c) { c.in_delta_pointer = nullptr; }},
-      {"no data of in_delta", {"in_delta is missing"}, [](C& c) { c.in_delta.data = nullptr; }},
       {"weights", {"weights_delta", "no weights"}, [](C& c) { c.weights_delta = &c.in_delta; }},
       {"bias", {"bias_delta", "no bias"}, [](C& c) { c.bias_delta = &c.in_delta; }},
       {"flags",
