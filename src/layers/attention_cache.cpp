@@ -64,8 +64,8 @@ void require_attention_header(const AttentionProblem& p, size_t batch, const Att
   CacheHeader found;
   std::memcpy(&found, cache, sizeof found);
   require(std::memcmp(found.magic, right.magic, sizeof right.magic) == 0,
-          "backprop_cache does not begin with the header of one; the forward call must have "
-          "filled it");
+          "backprop_cache does not begin with BNNSMHA1, as every cache does; a forward call must "
+          "have filled it");
   require(found.batch == batch, "batch_size is ", batch, ", but the forward call that filled ",
           "backprop_cache had ", found.batch, "; they must be equal");
   require(found.key_mask == right.key_mask, "key_mask is ", right.key_mask != 0 ? "" : "not ",
@@ -73,8 +73,24 @@ void require_attention_header(const AttentionProblem& p, size_t batch, const Att
   require(found.add_to_attention == right.add_to_attention, "add_to_attention is ",
           right.add_to_attention != 0 ? "" : "not ",
           "given, unlike in the forward call that filled backprop_cache");
-  require(std::memcmp(&found, &right, sizeof right) == 0,
-          "backprop_cache was filled by a filter with other sizes or settings");
+  const struct {
+    const char* what;
+    uint64_t found, right;
+  } fields[] = {{"queries", found.target, right.target},
+                {"keys", found.source, right.source},
+                {"heads", found.heads, right.heads},
+                {"columns of keys", found.key_depth, right.key_depth},
+                {"columns of values", found.value_depth, right.value_depth},
+                {"appended rows of parameters", found.attention_bias, right.attention_bias},
+                {"appended rows of zeros", found.zero_row, right.zero_row},
+                {"bytes of cache", found.bytes, right.bytes}};
+  for (const auto& field : fields) {
+    require(field.found == field.right, "backprop_cache was filled by a filter with ", field.found,
+            " ", field.what, ", this one has ", field.right, "; they must be equal");
+  }
+  require(std::memcmp(&found, &right, sizeof right) == 0, "backprop_cache was filled with dropout ",
+          double{found.dropout}, ", this filter has ", double{right.dropout},
+          "; they must be equal, and the rest of the header zeros");
 }
 
 }  // namespace bnns::impl

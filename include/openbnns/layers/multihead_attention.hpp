@@ -107,6 +107,7 @@ class MultiheadAttentionLayer : public Layer {
     key_.check(*arguments.key, batch_size, kOperation, "key");
     value_.check(*arguments.value, batch_size, kOperation, "value");
     output_.check(*arguments.output, batch_size, kOperation, "output");
+    require_masks(arguments, batch_size, kOperation);
     if (arguments.cache == nullptr) return forward(batch_size, arguments, nullptr, nullptr);
     std::size_t size = 0;
     forward(batch_size, arguments, &size, nullptr);
@@ -132,6 +133,8 @@ class MultiheadAttentionLayer : public Layer {
     detail::require(a.cache == nullptr || a.cache->size() > 0, Error::Code::invalid_argument,
                     kOperation, "cache is empty; a forward pass must have filled it");
     detail::require_samples(*a.output_gradient, batch_size, kOperation, "output_gradient");
+    require_masks(a, batch_size, kOperation);
+    require_gradients(a, batch_size, kOperation);
     BNNSMHAProjectionParameters query =
         gradients(a.query_gradient, a.query_weights_gradient, a.query_bias_gradient);
     BNNSMHAProjectionParameters key =
@@ -162,6 +165,40 @@ class MultiheadAttentionLayer : public Layer {
   }
 
  private:
+  template <class Arguments>
+  static void require_masks(const Arguments& a, std::size_t batch_size, const char* operation) {
+    if (a.key_mask) detail::require_samples(*a.key_mask, batch_size, operation, "key_mask");
+    if (a.added_to_attention)
+      detail::require_one_sample(*a.added_to_attention, operation, "added_to_attention");
+  }
+  static void require_gradients(const MultiheadAttentionBackwardArguments& a,
+                                std::size_t batch_size, const char* operation) {
+    struct Gradient {
+      const std::optional<Descriptor>& descriptor;
+      const char* name;
+    };
+    for (const Gradient& inputs : {Gradient{a.query_gradient, "query_gradient"},
+                                   {a.key_gradient, "key_gradient"},
+                                   {a.value_gradient, "value_gradient"}}) {
+      if (inputs.descriptor)
+        detail::require_samples(*inputs.descriptor, batch_size, operation, inputs.name);
+    }
+    for (const Gradient& parameter :
+         {Gradient{a.query_weights_gradient, "query_weights_gradient"},
+          {a.key_weights_gradient, "key_weights_gradient"},
+          {a.value_weights_gradient, "value_weights_gradient"},
+          {a.output_weights_gradient, "output_weights_gradient"},
+          {a.query_bias_gradient, "query_bias_gradient"},
+          {a.key_bias_gradient, "key_bias_gradient"},
+          {a.value_bias_gradient, "value_bias_gradient"},
+          {a.output_bias_gradient, "output_bias_gradient"},
+          {a.key_attention_bias_gradient, "key_attention_bias_gradient"},
+          {a.value_attention_bias_gradient, "value_attention_bias_gradient"}}) {
+      if (parameter.descriptor)
+        detail::require_one_sample(*parameter.descriptor, operation, parameter.name);
+    }
+  }
+
   static const BNNSNDArrayDescriptor* pointer(const std::optional<Descriptor>& mask) {
     return mask ? &*mask : nullptr;
   }

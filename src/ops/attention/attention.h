@@ -106,6 +106,8 @@ class AttentionOp {
   void forward_block(const Chunk& c, size_t sample, size_t head, size_t block,
                      const Worker& w) const;
   float start_row(float* s, float* terms) const;
+  static void clear_hidden_rows(const float* row_terms, size_t rows, float* to, size_t to_row,
+                                size_t columns);
   void draw(const Chunk& c, size_t row, uint8_t* kept, float* units) const;
   void drop(const uint8_t* kept, const float* from, float* to, float factor) const;
 

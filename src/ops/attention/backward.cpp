@@ -136,9 +136,12 @@ void AttentionOp::backward_head(const AttentionBackward& call, const Chunk& c, s
     if (p.dropout > 0) drop_rows(c, row, rows, w.gradients, w.gradients);
     for (size_t t = 0; t < rows; ++t)
       kernels_->gradient(w.scores + t * score_row, w.gradients + t * score_row, n);
+    const float* terms = c.state.row_terms + 2 * row;
+    clear_hidden_rows(terms, rows, w.gradients, score_row, n);
     if (want_query) {
       float* dq = c.at(c.plan.delta[kQuery]) + at * p.width(kQuery) + head * d;
       products.query.run({.a = w.gradients, .b = k, .c = dq}, w.products);
+      clear_hidden_rows(terms, rows, dq, p.width(kQuery), d);
     }
     if (!want_key) continue;
     products.key.run({.a = w.gradients, .b = q, .c = dk, .accumulate = add}, w.products);

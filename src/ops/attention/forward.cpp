@@ -185,6 +185,13 @@ void AttentionOp::drop(const uint8_t* kept, const float* from, float* to, float 
     to[i] = (kept[i / 8] >> i % 8 & 1) != 0 ? from[i] * factor : 0;
 }
 
+// The product of a row of probabilities that are all 0 is 0, also where values are not finite.
+void AttentionOp::clear_hidden_rows(const float* row_terms, size_t rows, float* to, size_t to_row,
+                                    size_t columns) {
+  for (size_t t = 0; t < rows; ++t)
+    if (row_terms[2 * t + 1] == 0) std::fill_n(to + t * to_row, columns, 0.0f);
+}
+
 void AttentionOp::forward_block(const Chunk& c, size_t sample, size_t head, size_t block,
                                 const Worker& w) const {
   const AttentionProblem& p = problem_;
@@ -210,12 +217,14 @@ void AttentionOp::forward_block(const Chunk& c, size_t sample, size_t head, size
     draw(c, row + t, kept, w.units);
     drop(kept, s, s, 1);
   }
+  float* out = c.state.rows[kOutput] + query * p.width(kOutput) + head * p.value_depth;
   products.values.run(
       {.a = w.scores,
        .b = c.state.rows[kValue] + sample * n * p.width(kValue) + head * p.value_depth,
-       .c = c.state.rows[kOutput] + query * p.width(kOutput) + head * p.value_depth,
+       .c = out,
        .row = {.scale = w.factors, .shift = w.zeros}},
       w.products);
+  clear_hidden_rows(c.state.row_terms + 2 * row, rows, out, p.width(kOutput), p.value_depth);
 }
 
 void AttentionOp::forward(const AttentionForward& call, const AttentionPlan& plan,

@@ -105,6 +105,32 @@ TEST(CppMultiheadAttention, Failures) {
                                 .cache = &empty});
       },
       bnns::Error::Code::invalid_argument, "cache");
+  // Two samples are asked for, memory is there for one.
+  const auto invalid = bnns::Error::Code::invalid_argument;
+  const Tensor one(n.rows);
+  const bnns::BasicTensor<std::uint8_t> mask(Shape::vector(3));
+  const Tensor many(Shape::matrix_row_major(3, 3), 2), weights(n.weights, 2);
+  expect_error(
+      [&] {
+        n.layer.apply({.query = n.x, .key = n.x, .value = n.x, .output = n.y, .key_mask = mask});
+      },
+      invalid, "key_mask");
+  expect_error(
+      [&] {
+        n.layer.apply(
+            {.query = n.x, .key = n.x, .value = n.x, .output = n.y, .added_to_attention = many});
+      },
+      invalid, "added_to_attention");
+  using Arguments = bnns::MultiheadAttentionBackwardArguments;
+  const auto expect_gradient_error = [&](auto member, const Tensor& gradient, const char* name) {
+    Arguments a = {.query = n.x, .key = n.x, .value = n.x, .output_gradient = n.dy};
+    a.*member = gradient;
+    expect_error([&] { n.layer.apply_backward(a); }, invalid, name);
+  };
+  expect_gradient_error(&Arguments::query_gradient, one, "query_gradient");
+  expect_gradient_error(&Arguments::key_gradient, one, "key_gradient");
+  expect_gradient_error(&Arguments::value_gradient, one, "value_gradient");
+  expect_gradient_error(&Arguments::key_weights_gradient, weights, "key_weights_gradient");
   EXPECT_THROW(
       MultiheadAttentionLayer(MultiheadAttentionLayerOptions{.query = n.rows,
                                                              .key = Shape::matrix_row_major(5, 3),

@@ -189,6 +189,48 @@ TEST(Attention, HugeScoresAreFinite) {
   for (const float x : g.q) EXPECT_TRUE(std::isfinite(x));
 }
 
+// Products beyond the range of float take part as its largest and smallest values.
+TEST(Attention, ScoresBeyondTheRangeOfFloatAreFinite) {
+  Plain p;
+  // Positive columns, so that no sum of a product is infinity minus infinity.
+  for (float& x : p.q) x = std::abs(x) * 1e19f;
+  for (size_t i = 0; i < p.k.size(); ++i)
+    p.k[i] = std::abs(p.k[i]) * (i / Plain::kSize % 2 == 0 ? 1e20f : -1e20f);
+  Floats out, dy = Plain::noise(Plain::kQueries);
+  Plain::Gradients g;
+  ASSERT_EQ(p.forward(p.make(), out), 0);
+  ASSERT_EQ(p.backward(p.make(), dy, g), 0);
+  for (size_t t = 0; t < Plain::kQueries; ++t) {
+    for (size_t j = 0; j < Plain::kSize; ++j)  // the even keys share the probability
+      EXPECT_NEAR(out[t * Plain::kSize + j], j % 2 == 0 ? 2.0f / Plain::kSize : 0, 1e-6);
+  }
+  for (const float x : g.v) EXPECT_TRUE(std::isfinite(x));
+  // All scores too small: still keys, and not hidden ones.
+  for (float& x : p.k) x = -std::abs(x);
+  ASSERT_EQ(p.forward(p.make(), out), 0);
+  EXPECT_NEAR(out[0], 1.0f / Plain::kSize, 1e-6);
+}
+
+// Where no key is seen, neither values nor keys that are not finite reach output and gradient.
+TEST(Attention, RowsWithoutKeysIgnoreWhatIsNotFinite) {
+  Plain p;
+  Floats out, dy = Plain::noise(Plain::kQueries);
+  std::vector<uint8_t> hidden(Plain::kSize, 1);
+  const auto mask = vector_of(Plain::kSize, hidden.data(), BNNSDataTypeBoolean);
+  p.v[7] = std::numeric_limits<float>::quiet_NaN();
+  p.k[9] = std::numeric_limits<float>::infinity();
+  const Filter f = p.make();
+  std::vector<char> cache;
+  ASSERT_EQ(p.forward(f, out, &cache, &mask), 0);
+  EXPECT_EQ(out, Floats(out.size()));
+  for (const bool cached : {false, true}) {
+    Plain::Gradients g;
+    ASSERT_EQ(p.backward(f, dy, g, cached ? &cache : nullptr, &mask), 0);
+    EXPECT_EQ(g.q, Floats(g.q.size()));
+    EXPECT_EQ(g.k, Floats(g.k.size()));
+  }
+}
+
 // Scores that are NaN flow through.
 TEST(Attention, NaNFlowsThrough) {
   Plain p;
