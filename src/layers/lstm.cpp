@@ -153,12 +153,13 @@ void apply_lstm_backward(const BNNSLayerParametersLSTM* parameters,
   const LstmNetwork network = tensors.read_values(*parameters, false);
   const LstmNetwork delta = tensors.read_deltas(*delta_parameters);
   for (size_t k = 0; k < kLstmGates; ++k) {
-    require(!delta.gate[k].cw || network.gate[k].cw,
-            "layer_delta_params wants the gradient of a "
-            "cw_desc whose data in layer_params is NULL; there is no such parameter");
-    require(!delta.gate[k].b || network.gate[k].b,
-            "layer_delta_params wants the gradient of a "
-            "b_desc whose data in layer_params is NULL; there is no such parameter");
+    const auto require_parameter = [&](const LstmTensor& gradient, const LstmTensor& parameter,
+                                       const char* field) {
+      require(!gradient || parameter, "layer_delta_params: ", lstm_gate_name(k), field,
+              ".data is given, but that of layer_params is NULL; there is no such parameter");
+    };
+    require_parameter(delta.gate[k].cw, network.gate[k].cw, "cw_desc");
+    require_parameter(delta.gate[k].b, network.gate[k].b, "b_desc");
   }
   Array<size_t> lengths;
   problem.lengths = tensors.read_lengths(*parameters, options.memory, lengths);

@@ -72,6 +72,10 @@ void set_axis(View& view, size_t axis, size_t extent, size_t stride) {
 
 }  // namespace
 
+const char* lstm_gate_name(size_t gate) {
+  return kGates[gate].name;
+}
+
 LstmShape read_lstm_shape(const BNNSLayerParametersLSTM& p) {
   const auto size = [](size_t value, const char* field) {
     require(value > 0, field, " is 0; it must be at least 1");
@@ -199,7 +203,7 @@ LstmTensor LstmTensors::read_tensor(const BNNSNDArrayDescriptor& given, const Na
       sizes.add(']');
     }
     fail(field, " is ", describe(d), "; its sizes must be ", sizes,
-         ", the last of them neighbours in memory, in any layout that has them");
+         ", in the order of its coordinates");
   }
   return tensor;
 }
@@ -352,8 +356,15 @@ const size_t* LstmTensors::read_lengths(const BNNSLayerParametersLSTM& p, const 
   for (size_t n = 0; n < shape_.batch; ++n) {
     int64_t length;
     impl::read_values(view, n, 1, &length);
-    require(length >= 0 && static_cast<uint64_t>(length) <= shape_.steps, kField, ".data[", n,
-            "] is ", length, "; a length must be between 0 and seq_len, which is ", shape_.steps);
+    if (length < 0 || static_cast<uint64_t>(length) > shape_.steps) {
+      Text shown;
+      if (type == BNNSDataTypeUInt64)
+        shown.add(static_cast<uint64_t>(length));
+      else
+        shown.add(length);
+      fail(kField, ".data[", n, "] is ", shown,
+           "; a length must be between 0 and seq_len, which is ", shape_.steps);
+    }
     lengths[n] = static_cast<size_t>(length);
     shorter |= lengths[n] < shape_.steps;
   }

@@ -10,6 +10,8 @@ namespace bnns::impl {
 
 // Sizes and flags; the tensors are not looked at.
 LstmShape read_lstm_shape(const BNNSLayerParametersLSTM& p);
+// As messages begin with it: "input_gate."
+const char* lstm_gate_name(size_t gate);
 // Everything but the tensors and the lengths.
 LstmProblem read_lstm_problem(const BNNSLayerParametersLSTM& p);
 // Refuses sizes in the structure of gradients that contradict the network's; 0 is none.

@@ -7,8 +7,10 @@
 #ifndef OPENBNNS_LAYERS_LSTM_HPP
 #define OPENBNNS_LAYERS_LSTM_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -84,6 +86,7 @@ class LSTMLayer {
     parameters_.input_size = options.input->size[0];
     parameters_.batch_size = options.input->size[by_step ? 1 : 2];
     parameters_.seq_len = options.input->size[by_step ? 2 : 1];
+    require_outputs(*options.output, directions);
     parameters_.hidden_size = options.output->size[0] / directions;
     parameters_.num_layers = options.layer_count;
     parameters_.dropout = options.dropout;
@@ -95,12 +98,38 @@ class LSTMLayer {
         options.activation.value_or(ActivationFunction::tanh()).native();
     capacity_ = BNNSComputeLSTMTrainingCacheCapacity(&parameters_);
     detail::check(capacity_ == SIZE_MAX ? -1 : 0, Error::Code::unable_to_create_layer, kClass);
+    require_weights(directions);
+  }
+  LSTMLayer(LSTMLayer&& other) noexcept
+      : owners_(std::move(other.owners_)),
+        parameters_(other.parameters_),
+        filter_parameters_(other.filter_parameters_),
+        capacity_(std::exchange(other.capacity_, 0)),
+        cache_(std::move(other.cache_)),
+        has_cache_(std::exchange(other.has_cache_, false)) {}
+  LSTMLayer& operator=(LSTMLayer&& other) noexcept {
+    owners_ = std::move(other.owners_);
+    parameters_ = other.parameters_;
+    filter_parameters_ = other.filter_parameters_;
+    capacity_ = std::exchange(other.capacity_, 0);
+    cache_ = std::move(other.cache_);
+    has_cache_ = std::exchange(other.has_cache_, false);
+    return *this;
   }
 
   // In bytes; of the memory that a pass in training fills.
   std::size_t cache_size() const noexcept { return capacity_; }
 
   void apply(const LSTMApplyArguments& a) {
+    constexpr const char* kOperation = "LSTMLayer::apply";
+    require_ready(kOperation);
+    require_one_each(kOperation, {{"input", *a.input},
+                                  {"output", *a.output},
+                                  {"initial_hidden", a.initial_hidden},
+                                  {"initial_cell", a.initial_cell},
+                                  {"final_hidden", a.final_hidden},
+                                  {"final_cell", a.final_cell},
+                                  {"lengths", a.lengths}});
     const bool trains = a.phase == LearningPhase::training;
     if (trains && !cache_) cache_ = std::make_unique<std::byte[]>(capacity_);
     has_cache_ = false;
@@ -111,11 +140,23 @@ class LSTMLayer {
     detail::check(
         BNNSDirectApplyLSTMBatchTrainingCaching(
             &call, &filter_parameters_, trains ? cache_.get() : nullptr, trains ? capacity_ : 0),
-        Error::Code::layer_apply_fail, "LSTMLayer::apply");
+        Error::Code::layer_apply_fail, kOperation);
     has_cache_ = trains;
   }
 
   void apply_backward(const LSTMBackwardArguments& a) const {
+    constexpr const char* kOperation = "LSTMLayer::apply_backward";
+    require_ready(kOperation);
+    require_one_each(kOperation, {{"input", *a.input},
+                                  {"initial_hidden", a.initial_hidden},
+                                  {"initial_cell", a.initial_cell},
+                                  {"lengths", a.lengths},
+                                  {"output_gradient", a.output_gradient},
+                                  {"final_hidden_gradient", a.final_hidden_gradient},
+                                  {"final_cell_gradient", a.final_cell_gradient},
+                                  {"input_gradient", a.input_gradient},
+                                  {"initial_hidden_gradient", a.initial_hidden_gradient},
+                                  {"initial_cell_gradient", a.initial_cell_gradient}});
     BNNSLayerParametersLSTM call = parameters_, delta = {};
     call.input_descriptor = {*a.input, a.initial_hidden, a.initial_cell};
     call.sequence_descriptor = a.lengths;
@@ -134,10 +175,60 @@ class LSTMLayer {
     detail::check(BNNSDirectApplyLSTMBatchBackward(&call, &delta, &filter_parameters_,
                                                    has_cache_ ? cache_.get() : nullptr,
                                                    has_cache_ ? capacity_ : 0),
-                  Error::Code::layer_apply_fail, "LSTMLayer::apply_backward");
+                  Error::Code::layer_apply_fail, kOperation);
   }
 
  private:
+  struct Argument {
+    const char* name;
+    const Descriptor& descriptor;
+  };
+  // Samples are an axis of each of these tensors, not a batch of them.
+  static void require_one_each(const char* operation, std::initializer_list<Argument> arguments) {
+    for (const Argument& a : arguments) detail::require_one_sample(a.descriptor, operation, a.name);
+  }
+  void require_ready(const char* operation) const {
+    detail::require(capacity_ != 0, Error::Code::invalid_argument, operation,
+                    "the layer was moved from");
+  }
+  void require_outputs(const Descriptor& output, std::size_t directions) const {
+    constexpr auto kCode = Error::Code::unable_to_create_layer;
+    const bool by_step = output.layout == BNNSDataLayoutSNE;
+    detail::require(by_step || output.layout == BNNSDataLayoutNSE, kCode, "LSTMLayer",
+                    "output must have the layout tensor_3d_sne or tensor_3d_nse");
+    detail::require(output.size[0] % directions == 0, kCode, "LSTMLayer", "output has ",
+                    output.size[0], " values for each step; both directions need an even number");
+    const std::size_t samples = output.size[by_step ? 1 : 2], steps = output.size[by_step ? 2 : 1];
+    detail::require(samples == parameters_.batch_size && steps == parameters_.seq_len, kCode,
+                    "LSTMLayer", "output has ", samples, " samples of ", steps,
+                    " steps, input has ", parameters_.batch_size, " of ", parameters_.seq_len,
+                    "; they must be equal");
+  }
+  // The C functions check shapes at every call; a wrong number of elements is refused here.
+  void require_weights(std::size_t directions) const {
+    const std::size_t layers = parameters_.num_layers, hidden = parameters_.hidden_size;
+    const std::size_t inputs = parameters_.input_size, rows = directions * hidden;
+    const bool split = layers > 1 && inputs != rows;
+    for (const BNNSLSTMGateDescriptor* g :
+         {&parameters_.input_gate, &parameters_.forget_gate, &parameters_.candidate_gate,
+          &parameters_.output_gate}) {
+      require_count("input_weights", g->iw_desc[0], {split ? 1 : layers, rows, inputs});
+      if (split) require_count("upper_input_weights", g->iw_desc[1], {layers - 1, rows, rows});
+      require_count("hidden_weights", g->hw_desc, {layers, rows, hidden});
+      if (g->cw_desc.data) require_count("cell_weights", g->cw_desc, {layers, rows, hidden});
+      if (g->b_desc.data) require_count("bias", g->b_desc, {layers, rows, 1});
+    }
+  }
+  static void require_count(const char* name, const BNNSNDArrayDescriptor& weights,
+                            const std::array<std::size_t, 3>& sizes) {
+    std::size_t count = 1, wanted = 1;
+    const std::size_t axes = rank(static_cast<DataLayout>(weights.layout));
+    for (std::size_t k = 0; k < std::min<std::size_t>(axes, 8); ++k)
+      count = detail::multiply(count, weights.size[k], "LSTMLayer");
+    for (const std::size_t size : sizes) wanted = detail::multiply(wanted, size, "LSTMLayer");
+    detail::require(count == wanted, Error::Code::unable_to_create_layer, "LSTMLayer", name,
+                    " has ", count, " elements, the network needs ", wanted);
+  }
   static BNNSLSTMGateDescriptor& gate(BNNSLayerParametersLSTM& p, std::size_t k) {
     BNNSLSTMGateDescriptor* const gates[] = {&p.input_gate, &p.forget_gate, &p.candidate_gate,
                                              &p.output_gate};

@@ -94,23 +94,45 @@ TEST(CppLstm, LearnsToRemember) {
 }
 
 TEST(CppLstm, Failures) {
-  const Tensor x(Shape::tensor_3d_sne(2, 3, 4)), wrong(Shape::image_chw(2, 1, 2));
+  const Tensor x(Shape::tensor_3d_sne(2, 3, 4));
   bnns::RandomGenerator generator({.seed = 1});
   const LSTMParameters p(generator, {.inputs = 2, .hidden = 5});
-  const auto make = [&](const bnns::Descriptor& input, float dropout) {
+  const auto make = [&](const Shape& input, const Shape& output, float dropout = 0,
+                        size_t layers = 1, bool both = false) {
     return LSTMLayer({.input = input,
-                      .output = Shape::tensor_3d_sne(5, 3, 4),
-                      .layer_count = 2,
+                      .output = output,
+                      .layer_count = layers,
+                      .is_bidirectional = both,
                       .dropout = dropout,
                       .input_gate = p.gate(0),
                       .forget_gate = p.gate(1),
                       .candidate_gate = p.gate(2),
                       .output_gate = p.gate(3)});
   };
-  EXPECT_THROW(make(wrong, 0), bnns::Error);
-  EXPECT_THROW(make(x, 1), bnns::Error);
-  Tensor y(Shape::tensor_3d_sne(5, 3, 4));
-  EXPECT_THROW(make(x, 0).apply({.input = x, .output = y}), bnns::Error);  // weights of one layer
+  constexpr auto kCreation = bnns::Error::Code::unable_to_create_layer;
+  const Shape in = Shape::tensor_3d_sne(2, 3, 4), out = Shape::tensor_3d_sne(5, 3, 4);
+  const auto refuse = [&](const auto& f, const char* word) { expect_error(f, kCreation, word); };
+  refuse([&] { make(Shape::image_chw(2, 1, 2), out); }, "input must have the layout");
+  refuse([&] { make(in, Shape::image_chw(5, 3, 4)); }, "output must have the layout");
+  refuse([&] { make(in, out, 1, 2); }, "dropout");
+  refuse([&] { make(in, out, 0, 2); }, "input_weights has 10 elements");  // those of one layer
+  refuse([&] { make(in, Shape::tensor_3d_sne(4, 3, 4)); }, "input_weights has 10 elements");
+  refuse([&] { make(in, Shape::tensor_3d_sne(5, 2, 4)); }, "output has 2 samples");
+  refuse([&] { make(in, out, 0, 1, true); }, "even number");
+
+  // A batch of sequences would be passed over: the samples are an axis.
+  constexpr auto kInvalid = bnns::Error::Code::invalid_argument;
+  LSTMLayer layer = make(in, out);
+  Tensor y(out), two(out, 2);
+  expect_error([&] { layer.apply({.input = x, .output = two}); }, kInvalid, "output has 2 samples");
+
+  LSTMLayer moved = std::move(layer);
+  moved.apply({.input = x, .output = y});
+  expect_error([&] { layer.apply({.input = x, .output = y}); }, kInvalid, "moved from");
+  expect_error([&] { layer.apply_backward({.input = x, .output_gradient = y}); }, kInvalid,
+               "moved from");
+  layer = std::move(moved);
+  layer.apply_backward({.input = x, .output_gradient = y});
 }
 
 }  // namespace
