@@ -25,6 +25,9 @@ Descriptor read_tile_tensor(const BNNSNDArrayDescriptor& given, const char* fiel
   BNNSNDArrayDescriptor turned = given;
   turned.layout = tile_layout(given.layout);
   Descriptor result = read_stored_values(turned, field, use);
+  require(turned.layout == given.layout || !result.view.overlaps, field,
+          ".stride makes elements overlap; BNNSTile reads size[] of ",
+          find_layout(given.layout)->name, " back to front, and stride[] with it");
   const Text data(field, ".data");
   require_data(given.data, result.view.type, data.c_str());
   return result;

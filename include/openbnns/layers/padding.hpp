@@ -93,7 +93,13 @@ class PaddingLayer : public UnaryLayer {
   static Shape output_shape(const Shape& input, const std::vector<AxisPadding>& size) {
     require_fitting(size, input.rank());
     std::array<std::size_t, Shape::max_rank> sizes = input.size();
-    for (std::size_t k = 0; k < size.size(); ++k) sizes[k] += size[k].before + size[k].after;
+    for (std::size_t k = 0; k < size.size(); ++k) {
+      for (const std::size_t cells : {size[k].before, size[k].after})
+        detail::require(cells <= INT32_MAX, Error::Code::invalid_argument, "PaddingLayer", "size[",
+                        k, "] has ", cells, " cells on one side; at most ", INT32_MAX,
+                        " are allowed");
+      sizes[k] += size[k].before + size[k].after;
+    }
     return Shape(std::span(sizes).first(input.rank()), input.layout());
   }
 

@@ -99,6 +99,7 @@ class CropResizeLayer {
     constexpr const char* kOperation = "CropResizeLayer::apply_backward";
     const BNNSFilterParameters native = detail::native(arguments.filter_parameters);
     Descriptor input_gradient = arguments.input_gradient;
+    detail::require_data(input_gradient, kOperation, "input_gradient");
     detail::require_one_sample_each(kOperation,
                                     {{"region_of_interest", arguments.region_of_interest},
                                      {"output_gradient", arguments.output_gradient},

@@ -118,6 +118,9 @@ TEST(CppMovement, Failures) {
               PaddingLayer({.input = input, .output = output, .size = {1, 1}});
             }).find("size has 2 entries"),
             std::string::npos);
+  const AxisPadding endless = {SIZE_MAX, 5};
+  EXPECT_NE(reason([&] { PaddingLayer::output_shape(Shape{3}, {endless}); }).find("size[0] has"),
+            std::string::npos);
   EXPECT_NE(reason([&] {
               PermuteLayer({.input = input, .output = output, .permutation = {1, 0}});
             }).find("permutation has 2 entries"),

@@ -69,6 +69,10 @@ TEST(CppCropResize, ForwardAndBackward) {
   layer.apply_backward(
       {.region_of_interest = boxes, .output_gradient = output, .input_gradient = input_gradient});
   EXPECT_EQ(bnns::to_vector<float>(input_gradient, 1), bnns::to_vector<float>(input, 1));
+  EXPECT_THROW(layer.apply_backward({.region_of_interest = boxes,
+                                     .output_gradient = output,
+                                     .input_gradient = input.shape()}),
+               bnns::Error);  // a gradient without memory
   const Tensor five = Tensor(Shape::matrix_last_major(5, 2));
   EXPECT_THROW(layer.apply(input, five, output), bnns::Error);
 }

@@ -135,6 +135,15 @@ TEST(BadMovement, Tile) {
   rows.push_back({"another rank", {"output has 1 axes", "input has 2"}, [](Tile& c) {
                     c.output = vector_of(8, c.to.data());
                   }});
+  // The strides of a contiguous 4 x 2 matrix, but sizes and strides are read back to front.
+  rows.push_back({"strides in the usual order",
+                  {"input.stride", "overlap", "2DFirstMajor back to front"},
+                  [](Tile& c) {
+                    c.input = array(BNNSDataLayout2DFirstMajor, {4, 2}, c.from.data());
+                    c.output = array(BNNSDataLayout2DFirstMajor, {4, 2}, c.to.data());
+                    c.input.stride[0] = 1;
+                    c.input.stride[1] = 2;
+                  }});
   expect_refused(rows);
 }
 
