@@ -55,6 +55,11 @@ inline void apply_reduction(const ReductionFunction& function, const Descriptor&
   constexpr const char* kOperation = "apply_reduction";
   detail::require_one_sample_each(kOperation, {{"input", input}, {"output", output}});
   if (weights) detail::require_one_sample(*weights, kOperation, "weights");
+  const std::size_t input_rank = rank(static_cast<DataLayout>(input.layout));
+  const std::size_t output_rank = rank(static_cast<DataLayout>(output.layout));
+  detail::require(input_rank == output_rank, Error::Code::invalid_argument, kOperation,
+                  "input has rank ", input_rank, ", output has rank ", output_rank,
+                  "; they must be equal");
   const BNNSLayerParametersReduction parameters =
       detail::reduction_parameters(function, input, output, detail::value_or_zero(weights));
   const BNNSFilterParameters native = detail::native(filter_parameters);

@@ -76,7 +76,8 @@ struct NearestNeighborsOptions {
   FilterParameters filter_parameters = {};
 };
 
-// A table of samples that finds the nearest neighbours of each.
+// A table of samples that finds the nearest neighbours of each. It is moved, not copied; one that
+// was moved from has no samples, and its calls throw.
 class NearestNeighbors {
  public:
   explicit NearestNeighbors(const NearestNeighborsOptions& options)
@@ -96,11 +97,12 @@ class NearestNeighbors {
   }
 
   BNNSNearestNeighbors native_handle() const noexcept { return table_.get(); }
-  std::size_t sample_count() const noexcept { return sample_count_; }
+  std::size_t sample_count() const noexcept { return table_ ? sample_count_ : 0; }
 
   // Adds all samples of a contiguous array, whose last values are those of one sample.
   void append(const Descriptor& samples) {
     constexpr const char* kOperation = "NearestNeighbors::append";
+    require_ready(kOperation);
     const std::size_t count = count_of(samples, data_type_, kOperation, "samples");
     detail::require(count % dimension_count_ == 0, Error::Code::invalid_argument, kOperation,
                     "samples has ", count, " values; a sample has ", dimension_count_);
@@ -117,6 +119,7 @@ class NearestNeighbors {
   void apply(std::optional<std::size_t> index, const std::optional<Descriptor>& output_indices,
              const std::optional<Descriptor>& output_distances) const {
     constexpr const char* kOperation = "NearestNeighbors::apply";
+    require_ready(kOperation);
     detail::require(!index || *index < sample_count_, Error::Code::invalid_argument, kOperation,
                     "index is ", index.value_or(0), "; there are ", sample_count_, " samples");
     const std::size_t rows = index ? 1 : sample_count_;
@@ -136,6 +139,11 @@ class NearestNeighbors {
   }
 
  private:
+  void require_ready(const char* operation) const {
+    detail::require(table_ != nullptr, Error::Code::invalid_argument, operation,
+                    "the table was moved from");
+  }
+
   static unsigned number(std::size_t value, const char* operation, const char* name) {
     detail::require(value <= std::numeric_limits<unsigned>::max(), Error::Code::invalid_argument,
                     operation, name, " is ", value, "; it must be below 2^32");

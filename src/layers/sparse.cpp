@@ -67,12 +67,17 @@ Sparsify read_call(const BNNSNDArrayDescriptor* dense, const BNNSNDArrayDescript
   packed_bytes(s.shape);  // refuses sizes beyond its limits
   require(s.shape.nonzeros <= matrix.view.count, "in_values has ", s.shape.nonzeros,
           " elements, in_dense_shape is ", describe(matrix), "; there cannot be more of them");
+  // No filter takes weights that are aligned less than their type.
+  if (out->data != nullptr) require_data(out->data, s.shape.type, "out->data");
   if (hint == nullptr) return s;
+  require(hint->flags == 0, "sparse_params->flags is ", hint->flags, "; it must be 0");
   require(hint->sparsity_type == BNNSSparsityTypeUnstructured, "sparse_params->sparsity_type is ",
           static_cast<uint32_t>(hint->sparsity_type), "; that is no BNNSSparsityType");
   const uint32_t* ratio = hint->sparsity_ratio;
   require(ratio[0] < ratio[1] || (ratio[0] | ratio[1]) == 0, "sparse_params->sparsity_ratio is ",
           ratio[0], " / ", ratio[1], "; it must be below 1");
+  require(hint->target_system == BNNSTargetSystemGeneric, "sparse_params->target_system is ",
+          static_cast<uint32_t>(hint->target_system), "; that is no BNNSTargetSystem");
   return s;
 }
 

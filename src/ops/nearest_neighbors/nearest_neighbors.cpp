@@ -11,8 +11,9 @@
 namespace bnns::impl {
 namespace {
 
-constexpr size_t kTileSamples = 256;   // whose distances to a group are kept in the cache
-constexpr double kNanoseconds = 0.06;  // a feature of a distance
+constexpr size_t kTileSamples = 256;       // whose distances to a group are kept in the cache
+constexpr double kNanoseconds = 0.06;      // a feature of a distance, in float
+constexpr double kWideNanoseconds = 0.15;  // in double
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Stands for the distance of a sample to itself: below those of its copies.
 constexpr float kSelf = -1;
@@ -61,7 +62,9 @@ void NearestNeighborsOp::load(size_t n, const void* rows) {
       read_values(*convert_, row, first, some, buffer);
       for (size_t f = 0; f < some; ++f) {
         block[(first + f) * kBlockSamples + place] = buffer[f];
-        if (std::isfinite(buffer[f])) largest_ = std::max(largest_, std::abs(buffer[f]));
+        if (!std::isfinite(buffer[f]) || buffer[f] == 0) continue;
+        largest_ = std::max(largest_, std::abs(buffer[f]));
+        smallest_ = std::min(smallest_, std::abs(buffer[f]));
       }
     }
   }
@@ -74,16 +77,14 @@ size_t NearestNeighborsOp::list_size() const {
 
 size_t NearestNeighborsOp::threads_for_all() const {
   const auto n = static_cast<double>(count_);
-  return useful_threads(threads_, n * n * static_cast<double>(features_) * kNanoseconds);
+  return useful_threads(threads_, n * n * static_cast<double>(features_) *
+                                      (is_wide() ? kWideNanoseconds : kNanoseconds));
 }
 
-// 1, unless squares of the samples might overflow, or all be subnormal.
-float NearestNeighborsOp::scale() const {
-  constexpr int kLargeExponent = 50, kSmallExponent = -40;
-  if (largest_ == 0) return 1;
-  const int exponent = std::ilogb(largest_);
-  if (exponent <= kLargeExponent && exponent >= kSmallExponent) return 1;
-  return std::ldexp(1.0f, std::min(kLargeExponent - exponent, 127));
+// Whether squares of differences may overflow in float, or be subnormal: where all values are at
+// least 2^-40, they are multiples of 2^-63, and so are their differences.
+bool NearestNeighborsOp::is_wide() const {
+  return largest_ > 0x1p50f || smallest_ < 0x1p-40f;
 }
 
 size_t NearestNeighborsOp::scratch(bool all) const {
@@ -101,13 +102,13 @@ void NearestNeighborsOp::write(size_t row, Selection& selection, const Neighbors
   if (out.distances == nullptr) return;
   char* bytes = static_cast<char*>(out.distances) + row * neighbors_ * type_bytes(type_);
   const View to = row_of(bytes, type_, neighbors_);
-  const double factor = 1 / double{scale()};
+  const bool squared = !is_wide();
   float buffer[kBlock];
   for (size_t first = 0; first < neighbors_; first += kBlock) {
     const size_t n = std::min(kBlock, neighbors_ - first);
     for (size_t j = 0; j < n; ++j) {
-      const float d2 = first + j < found ? Smallest::value(best[first + j]) : kInfinity;
-      buffer[j] = d2 == kSelf ? 0 : static_cast<float>(double{std::sqrt(d2)} * factor);
+      const float value = first + j < found ? Smallest::value(best[first + j]) : kInfinity;
+      buffer[j] = value == kSelf ? 0 : squared ? std::sqrt(value) : value;
     }
     write_values(*convert_, to, first, n, buffer);
   }
@@ -117,13 +118,13 @@ void NearestNeighborsOp::query(size_t sample, const NeighborsOut& out, uint64_t*
   uint64_t sorted[Selection::kMostSorted];
   Selection selection(wanted(), list_size() == 0 ? sorted : scratch);
   const float* from = block(sample / kBlockSamples) + sample % kBlockSamples;
-  alignas(64) float d2[kTileSamples];
+  alignas(64) float distances[kTileSamples];
   for (size_t first = 0; first < count_; first += kTileSamples) {
     const size_t n = std::min(kTileSamples, count_ - first);
-    kernels_->one(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_, scale(),
-                  d2);
-    if (sample - first < n) d2[sample - first] = kSelf;
-    selection_->smallest(d2, n, first, selection);
+    kernels().one(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_,
+                  distances);
+    if (sample - first < n) distances[sample - first] = kSelf;
+    selection_->smallest(distances, n, first, selection);
   }
   write(0, selection, out);
 }
@@ -136,13 +137,13 @@ void NearestNeighborsOp::query_group(size_t group, const NeighborsOut& out, uint
   for (size_t r = 0; r < rows; ++r)
     selections[r] = Selection(wanted(), list == 0 ? sorted[r] : lists + r * list);
   const float* from = block(begin / kBlockSamples) + begin % kBlockSamples;
-  alignas(64) float d2[kGroupSamples * kTileSamples];
+  alignas(64) float distances[kGroupSamples * kTileSamples];
   for (size_t first = 0; first < count_; first += kTileSamples) {
     const size_t n = std::min(kTileSamples, count_ - first);
-    kernels_->group(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_,
-                    scale(), d2, kTileSamples);
+    kernels().group(from, block(first / kBlockSamples), div_up(n, kBlockSamples), features_,
+                    distances, kTileSamples);
     for (size_t r = 0; r < rows; ++r) {
-      float* row = d2 + r * kTileSamples;
+      float* row = distances + r * kTileSamples;
       if (begin + r - first < n) row[begin + r - first] = kSelf;
       selection_->smallest(row, n, first, selections[r]);
     }

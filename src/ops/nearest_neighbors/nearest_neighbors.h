@@ -1,14 +1,15 @@
 // The nearest of n samples with F features each, by Euclidean distance:
 //   d^2(i, j) = sum over f of (x_if - x_jf)^2
 // Differences are squared and added in float, feature by feature, in partial sums of 64 terms:
-// equal samples are at distance 0, and distances are symmetric. Very large or small samples are
-// scaled by a power of two, so that no square overflows. Neighbours are ordered by d^2, NaN last,
-// and equal ones by their index; a sample is its own first neighbour. Groups of samples are the
-// grains.
+// equal samples are at distance 0, and distances are symmetric. If squares of the samples may
+// overflow or vanish, the sums of the table are in double. Neighbours are ordered by d^2, or by d
+// from double rounded to float, NaN last, and equal ones by their index; a sample is its own first
+// neighbour. Groups of samples are the grains.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "core/memory.h"
 #include "ops/convert/convert.h"
@@ -22,13 +23,17 @@ constexpr size_t kBlockSamples = 16;
 constexpr size_t kGroupSamples = 8;
 
 struct DistanceKernels {
-  // d2[q * row + s] = squared distance of sample q of the group to sample s of the blocks, all of
-  // them multiplied by `scale`. The group is given by the address of its first feature.
-  void (*group)(const float* group, const float* blocks, size_t count, size_t features, float scale,
-                float* d2, size_t row);
-  // The same for one sample.
-  void (*one)(const float* sample, const float* blocks, size_t count, size_t features, float scale,
-              float* d2);
+  struct Of {
+    // out[q * row + s] = that of sample q of the group and sample s of the blocks. The group is
+    // given by the address of its first feature.
+    void (*group)(const float* group, const float* blocks, size_t count, size_t features,
+                  float* out, size_t row);
+    // The same for one sample.
+    void (*one)(const float* sample, const float* blocks, size_t count, size_t features,
+                float* out);
+  };
+  Of squares;  // squared distances, from sums in float
+  Of roots;    // distances, from sums in double
 };
 const DistanceKernels* distance_kernels();
 
@@ -61,7 +66,10 @@ class NearestNeighborsOp {
   size_t wanted() const { return neighbors_ < count_ ? neighbors_ : count_; }
   size_t list_size() const;
   size_t threads_for_all() const;
-  float scale() const;
+  bool is_wide() const;
+  const DistanceKernels::Of& kernels() const {
+    return is_wide() ? kernels_->roots : kernels_->squares;
+  }
   const float* block(size_t index) const {
     return samples_.data() + index * kBlockSamples * features_;
   }
@@ -74,7 +82,8 @@ class NearestNeighborsOp {
   size_t threads_, max_samples_, features_, neighbors_;
   BNNSDataType type_;
   size_t count_ = 0;
-  float largest_ = 0;  // magnitude of the finite values
+  // Magnitudes of the values that are neither 0 nor infinite.
+  float largest_ = 0, smallest_ = std::numeric_limits<float>::infinity();
   Array<float> samples_;
 };
 

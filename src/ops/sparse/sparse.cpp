@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "core/checked.h"
 #include "core/parallel.h"
@@ -9,8 +10,10 @@
 namespace bnns::impl {
 namespace {
 
-constexpr size_t kColumns = 512;  // columns that are transposed at a time
-constexpr double kTurnNanoseconds = 0.5, kNanoseconds = 0.15;  // of a value, of a product
+constexpr size_t kColumns = 512;          // columns that are transposed at a time
+constexpr double kTurnNanoseconds = 0.5;  // of a value
+// Of a stored element: of a block, and of each sample of it.
+constexpr double kBlockNanoseconds = 0.2, kSampleNanoseconds = 0.02;
 
 bool is_row(const View& view) {
   return view.is_float() && view.is_dense();
@@ -32,11 +35,10 @@ void for_places(const SparsePack& pack, const Body& body) {
 
 }  // namespace
 
-// Samples that are computed together. The space for their x begins at `first` samples' worth.
+// Samples that are computed together, and the power of two for which there is a kernel. The space
+// for their x begins at `first` samples' worth.
 struct SparseFullyConnectedOp::Block {
-  size_t samples;
-  size_t vectors;  // 0: one sample that is not transposed
-  size_t width;    // samples there is space for
+  size_t samples, width;
 };
 
 SparseFullyConnectedOp::SparseFullyConnectedOp(const Memory& memory, size_t threads,
@@ -48,21 +50,18 @@ SparseFullyConnectedOp::SparseFullyConnectedOp(const Memory& memory, size_t thre
       in_direct_(is_row(problem.in)),
       out_direct_(is_row(problem.out)),
       nonzeros_(pack.shape().nonzeros),
-      start_(memory, problem.out_size),
-      count_(memory, problem.out_size),
+      start_(memory, div_up(problem.out_size, kSparseGroup)),
+      count_(memory, start_.size()),
+      place_(memory, start_.size() * kSparseGroup),
       scratch_(memory) {
-  const size_t columns = problem.in_size, lanes = kernels_->lanes;
-  std::fill_n(count_.data(), problem.out_size, 0);
-  for_places(pack, [&](size_t r, size_t) { ++count_[r]; });
-  size_t total = 0;
-  for (size_t r = 0; r < problem.out_size; ++r) {
-    start_[r] = total;
-    total += div_up(count_[r], lanes) * lanes;
-  }
-  value_ = Array<float>(memory, std::max(total, nonzeros_));
-  column_ = Array<int32_t>(memory, total);
-  std::fill_n(column_.data(), total, static_cast<int32_t>(columns));
-  // All values are converted to the end of the array, from where they move to their rows.
+  Array<uint32_t> count(memory, problem.out_size);
+  std::fill_n(count.data(), count.size(), 0);
+  for_places(pack, [&](size_t r, size_t) { ++count[r]; });
+  const size_t total = sort_rows(count);
+  value_ = Array<float>(memory, total);
+  std::fill_n(value_.data(), total, 0.0f);
+  column_ = Array<uint64_t>(memory, total / 2);
+  std::fill_n(column_.data(), total / 2, uint64_t{problem.in_size} << 32 | problem.in_size);
   View stored;
   stored.data = pack.values();
   stored.type = pack.shape().type;
@@ -70,20 +69,45 @@ SparseFullyConnectedOp::SparseFullyConnectedOp(const Memory& memory, size_t thre
   stored.rank = 1;
   stored.extent[0] = stored.count = stored.span = nonzeros_;
   stored.stride[0] = 1;
-  float* converted = value_.data() + (value_.size() - nonzeros_);
-  if (nonzeros_ > 0) read_values(*convert_, stored, 0, nonzeros_, converted);
-  size_t row = 0, to = 0, from = 0;
-  const auto finish_row = [&] {
-    const size_t end = row + 1 < problem.out_size ? start_[row + 1] : total;
-    while (to < end) value_[to++] = 0;
-    ++row;
-  };
+  Array<float> values(memory, nonzeros_);
+  if (nonzeros_ > 0) read_values(*convert_, stored, 0, nonzeros_, values.data());
+  // Where the next element of each row goes.
+  Array<size_t> next(memory, problem.out_size);
+  for (size_t k = 0; k < place_.size(); ++k) {
+    const size_t row = k / kMostSparseRows * kMostSparseRows + place_[k];
+    if (row < next.size()) next[row] = start_[k / kSparseGroup] + k % kSparseGroup;
+  }
+  size_t from = 0;
   for_places(pack, [&](size_t r, size_t c) {
-    while (r > row) finish_row();
-    column_[to] = static_cast<int32_t>(c);
-    value_[to++] = converted[from++];
+    const size_t to = next[r], shift = to % 2 * 32;
+    value_[to] = values[from++];
+    column_[to / 2] = (column_[to / 2] & ~(uint64_t{UINT32_MAX} << shift)) | uint64_t{c} << shift;
+    next[r] += kSparseGroup;
   });
-  while (row < problem.out_size) finish_row();
+}
+
+// Sorts each 64 rows by their number of elements; returns the number of elements with all that fill
+// up groups.
+size_t SparseFullyConnectedOp::sort_rows(const Array<uint32_t>& count) {
+  size_t total = 0;
+  for (size_t first = 0; first < place_.size(); first += kMostSparseRows) {
+    const auto elements = [&](size_t place) {
+      return first + place < count.size() ? count[first + place] : 0;
+    };
+    uint8_t* begin = place_.data() + first;
+    uint8_t* end = begin + std::min(kMostSparseRows, place_.size() - first);
+    std::iota(begin, end, uint8_t{0});
+    std::sort(begin, end, [&](uint8_t a, uint8_t b) {
+      return elements(a) != elements(b) ? elements(a) > elements(b) : a < b;
+    });
+    for (const uint8_t* longest = begin; longest < end; longest += kSparseGroup) {
+      const auto group = static_cast<size_t>(longest - place_.data()) / kSparseGroup;
+      start_[group] = total;
+      count_[group] = elements(*longest);
+      total += size_t{count_[group]} * kSparseGroup;
+    }
+  }
+  return total;
 }
 
 void SparseFullyConnectedOp::own_bias(const View& bias) {
@@ -102,69 +126,50 @@ const float* SparseFullyConnectedOp::ready_bias(Scratch& scratch) const {
   return scratch.bias.data();
 }
 
-// The blocks of a chunk are as large as possible; samples that would fill less than a quarter of a
-// vector are computed one by one.
 SparseFullyConnectedOp::Block SparseFullyConnectedOp::block_at(size_t first, size_t samples) const {
-  const size_t lanes = kernels_->lanes, left = samples - first;
-  if (left == 1 || left * 4 <= lanes) return {1, 0, 1};
-  const size_t vectors = left > lanes ? 2 : 1;
-  return {std::min(left, vectors * lanes), vectors, vectors * lanes};
+  const size_t most = kernels_->most_samples, n = std::min(samples - first, most);
+  // Two and three samples take no less time than four.
+  return {n, n == 1 ? 1 : std::min(most, std::max<size_t>(std::bit_ceil(n), 4))};
 }
 
 size_t SparseFullyConnectedOp::turned_floats(size_t samples) const {
-  return checked_mul(samples + 2 * kernels_->lanes, problem_.in_size + 1, "an internal buffer");
+  return checked_mul(samples + kernels_->most_samples, problem_.in_size + 1, "an internal buffer");
 }
 
 void SparseFullyConnectedOp::turn(const float* x, size_t x_step, size_t samples,
                                   float* turned) const {
   const size_t in_size = problem_.in_size, pieces = div_up(in_size, kColumns);
-  const Block usual = block_at(0, samples);
-  const size_t blocks = usual.vectors == 0 ? samples : div_up(samples, usual.samples);
+  const size_t most = kernels_->most_samples;
   const double work = kTurnNanoseconds * static_cast<double>(samples * in_size);
-  const auto turn_piece = [&](size_t first, const Block& b, size_t piece) {
-    const size_t column = piece * kColumns, n = std::min(kColumns, in_size - column);
-    float* to = turned + first * (in_size + 1);
-    if (b.vectors > 0) {
-      kernels_->transpose(x + first * x_step, x_step, b.samples, b.width, column, n,
-                          to + column * b.width);
-      return;
-    }
-    std::copy_n(x + first * x_step + column, n, to + column);
-    if (piece + 1 == pieces) to[in_size] = 0;
-  };
-  parallel_for(useful_threads(threads_, work), blocks * pieces, [&](size_t g, size_t) {
-    const size_t first = g / pieces * usual.samples;
-    // The last block may be several single samples.
-    const Block b = block_at(first, samples);
-    const size_t end = std::min(samples, first + usual.samples);
-    for (size_t s = first; s < end; s += b.samples) turn_piece(s, b, g % pieces);
-  });
+  parallel_for(useful_threads(threads_, work), div_up(samples, most) * pieces,
+               [&](size_t g, size_t) {
+                 const size_t first = g / pieces * most, column = g % pieces * kColumns;
+                 const Block b = block_at(first, samples);
+                 float* to = turned + first * (in_size + 1);
+                 kernels_->transpose(x + first * x_step, x_step, b.samples, b.width, column,
+                                     std::min(kColumns, in_size - column), to + column * b.width);
+                 if (column == 0) std::fill_n(to + in_size * b.width, b.width, 0.0f);
+               });
 }
 
 void SparseFullyConnectedOp::multiply(const SparseRows& w, const float* turned, size_t samples,
                                       float* y, size_t y_step) const {
-  const size_t groups = div_up(problem_.out_size, kMostSparseRows);
-  const Block usual = block_at(0, samples);
-  const size_t blocks = usual.vectors == 0 ? samples : div_up(samples, usual.samples);
+  const size_t groups = div_up(problem_.out_size, kMostSparseRows), most = kernels_->most_samples;
+  const size_t blocks = div_up(samples, most);
   const FusedActivation& f = problem_.activation;
   const bool on_rows = f.is_element() && !f.is_identity();
-  const double work =
-      static_cast<double>(samples) * (kNanoseconds * static_cast<double>(nonzeros_) +
-                                      f.nanoseconds() * static_cast<double>(problem_.out_size));
+  const double work = (kBlockNanoseconds * static_cast<double>(blocks) +
+                       kSampleNanoseconds * static_cast<double>(samples)) *
+                          static_cast<double>(nonzeros_) +
+                      f.nanoseconds() * static_cast<double>(samples * problem_.out_size);
   parallel_for(useful_threads(threads_, work), blocks * groups, [&](size_t g, size_t) {
-    const size_t first = g / groups * usual.samples, row = g % groups * kMostSparseRows;
+    const size_t first = g / groups * most, row = g % groups * kMostSparseRows;
     const size_t rows = std::min(kMostSparseRows, problem_.out_size - row);
     const Block b = block_at(first, samples);
-    const size_t end = std::min(samples, first + usual.samples);
-    for (size_t s = first; s < end; s += b.samples) {
-      const float* x = turned + s * (problem_.in_size + 1);
-      if (b.vectors == 0) {
-        kernels_->one(w, row, rows, x, y + s * y_step);
-      } else {
-        kernels_->block[b.vectors - 1](w, row, rows, x, b.samples, y + s * y_step, y_step);
-      }
-    }
-    for (size_t s = first; on_rows && s < end; ++s) f.forward(y + s * y_step + row, rows);
+    kernels_->rows[std::countr_zero(b.width)](w, row, rows, turned + first * (problem_.in_size + 1),
+                                              b.samples, y + first * y_step, y_step);
+    for (size_t s = first; on_rows && s < first + b.samples; ++s)
+      f.forward(y + s * y_step + row, rows);
   });
 }
 
@@ -186,6 +191,7 @@ void SparseFullyConnectedOp::forward(const Batch& in, const Batch& out, uint64_t
                         .column = column_.data(),
                         .start = start_.data(),
                         .count = count_.data(),
+                        .place = place_.data(),
                         .bias = ready_bias(*scratch)};
   const size_t x_step = in_direct_ ? in.step : problem_.in_size;
   const size_t y_step = out_direct_ ? out.step : problem_.out_size;

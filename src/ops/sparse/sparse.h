@@ -1,10 +1,10 @@
 // y = act(b + W x) for a batch and a sparse matrix W, of which each row lists its stored elements:
 //   y(o) = b(o) + sum over the elements (i, w) of row o of w x(i)
-//   A few samples are computed one by one, with vectors of elements whose x(i) are gathered. More
-// are computed in blocks of one or two vectors of samples: x is transposed first, so that one
-// element meets all samples of a block in one multiply-add each.
-// Parallel over blocks and groups of rows. A sum belongs to one group and its order depends on the
-// row and the size of the block, not on threads.
+// Rows are stored in groups of eight that have about as many elements, the first elements of all
+// eight before the second ones: kernels add one element of each row per step. A block of samples is
+// transposed first, so that one element meets all of its samples in one or two multiply-adds.
+// Parallel over blocks and 64 rows at a time. Sums are kept in float, in partial sums of 256
+// elements in their order, which depends neither on the number of samples nor on threads.
 #pragma once
 
 #include <cstddef>
@@ -18,32 +18,34 @@
 
 namespace bnns::impl {
 
-// Row r has elements [start[r], start[r] + count[r]), and behind them zeros up to a multiple of
-// the vector length, whose column is the one behind the last.
+constexpr size_t kSparseGroup = 8;
+constexpr size_t kMostSparseRows = 64;  // of one call of a kernel, and that are sorted
+
+// Every 64 rows are sorted by their number of elements, and each eight of them are a group. Element
+// j of place k of group g is number start[g] + 8 j + k. Shorter rows are filled up with zeros,
+// whose column is the one behind the last.
 struct SparseRows {
   const float* value;
-  const int32_t* column;
-  const size_t* start;
-  const uint32_t* count;
-  const float* bias;  // NULL: none
+  const uint64_t* column;  // two each, the first one in the lower half: fewer loads
+  const size_t* start;     // of a group
+  const uint32_t* count;   // of a group: elements of its longest row
+  const uint8_t* place;    // which of the 64 rows it is: eight for each group
+  const float* bias;       // NULL: none
 };
 
 struct SparseKernels {
-  size_t lanes;
-  // Rows [first, first + n) for one sample; x has a zero behind its last value.
-  void (*one)(const SparseRows& w, size_t first, size_t n, const float* x, float* y);
+  size_t most_samples;  // of a block, a power of two
   // Column i of `samples` rows of x goes to to[(i - first) * width], for i in [first, first + n).
   // Samples are filled up to `width` with zeros.
   void (*transpose)(const float* x, size_t x_step, size_t samples, size_t width, size_t first,
                     size_t n, float* to);
-  // Rows [first, first + n) for up to one or two vectors of samples, n at most kMostRows; x is
-  // transposed. Sample s goes to y + s * y_step.
-  void (*block[2])(const SparseRows& w, size_t first, size_t n, const float* x, size_t samples,
-                   float* y, size_t y_step);
+  // rows[k]: rows [first, first + n) for up to 2^k samples; `first` is a multiple of 64, n at most
+  // 64. x is transposed with width 2^k, and has zeros behind its last column. Sample s goes to
+  // y + s * y_step.
+  void (*rows[6])(const SparseRows& w, size_t first, size_t n, const float* x, size_t samples,
+                  float* y, size_t y_step);
 };
 const SparseKernels* sparse_kernels();
-
-constexpr size_t kMostSparseRows = 64;
 
 struct SparseProblem {
   size_t in_size, out_size;
@@ -76,6 +78,7 @@ class SparseFullyConnectedOp {
   struct Block;
 
   Block block_at(size_t first, size_t samples) const;
+  size_t sort_rows(const Array<uint32_t>& count);
   size_t turned_floats(size_t samples) const;
   void turn(const float* x, size_t x_step, size_t samples, float* turned) const;
   void multiply(const SparseRows& w, const float* turned, size_t samples, float* y,
@@ -91,9 +94,10 @@ class SparseFullyConnectedOp {
   bool in_direct_, out_direct_;  // contiguous Float32 samples
   size_t nonzeros_;
   Array<float> value_, own_bias_;
-  Array<int32_t> column_;
+  Array<uint64_t> column_;
   Array<size_t> start_;
   Array<uint32_t> count_;
+  Array<uint8_t> place_;
   View bias_;  // data NULL: none, or copied
   ScratchPool<Scratch> scratch_;
 };

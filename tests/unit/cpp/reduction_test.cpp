@@ -68,6 +68,11 @@ TEST(CppReduction, Failures) {
       ReductionLayer({.function = ReductionFunction::max(), .input = input, .output = wrong}),
       bnns::Error);
   EXPECT_THROW(bnns::apply_reduction(ReductionFunction::max(), input, wrong), bnns::Error);
+  const Tensor vector(Shape::vector(3));
+  expect_error([&] { bnns::apply_reduction(ReductionFunction::max(), input, vector); },
+               bnns::Error::Code::invalid_argument, "input has rank 2, output has rank 1");
+  expect_error([&] { bnns::apply_reduction(ReductionFunction::max(), vector, wrong); },
+               bnns::Error::Code::invalid_argument, "input has rank 1, output has rank 2");
 }
 
 }  // namespace

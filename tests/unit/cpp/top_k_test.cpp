@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "support/cpp_expect.h"
@@ -105,6 +106,26 @@ TEST(CppNearestNeighbors, FailuresCarryTheReason) {
                "data type");
   expect_error([&] { table.apply(std::nullopt, indices, std::nullopt); },
                Error::Code::invalid_argument, "output_indices has 2 values; there are 4");
+}
+
+TEST(CppNearestNeighbors, MovedFrom) {
+  NearestNeighbors table({.capacity = 3, .dimension_count = 1, .neighbor_count = 2});
+  table.append(Tensor::from({0, 1}, Shape::vector(1), 2));
+  NearestNeighbors moved = std::move(table);
+  EXPECT_EQ(moved.sample_count(), 2u);
+  EXPECT_EQ(table.sample_count(), 0u);
+  EXPECT_EQ(table.native_handle(), nullptr);
+  Places indices(Shape::vector(2));
+  expect_error([&] { table.apply(std::nullopt, indices, std::nullopt); },
+               Error::Code::invalid_argument, "NearestNeighbors::apply: the table was moved from");
+  expect_error([&] { table.apply(0, indices, std::nullopt); }, Error::Code::invalid_argument,
+               "the table was moved from");
+  expect_error([&] { table.append(Tensor::from({2}, Shape::vector(1))); },
+               Error::Code::invalid_argument, "NearestNeighbors::append: the table was moved from");
+  table = std::move(moved);
+  EXPECT_EQ(table.sample_count(), 2u);
+  table.apply(1, indices, std::nullopt);
+  EXPECT_EQ(bnns::to_vector<std::int32_t>(indices), (std::vector<std::int32_t>{1, 0}));
 }
 
 // Logits of which one is far above the others: the drawn class is known.

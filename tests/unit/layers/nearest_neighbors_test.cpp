@@ -120,6 +120,52 @@ TEST(NearestNeighbors, SquaresThatAreNoFloats) {
     Table table(2, 1, 2);
     table.load(2, {kMax, -kMax});
     EXPECT_EQ(table.distances(1)[1], kInf);
+    EXPECT_EQ(table.indices(1)[1], 0);
+  });
+}
+
+// One sample far away, or tiny numbers beside others, change no distance between the rest.
+TEST(NearestNeighbors, SamplesOfVeryDifferentSize) {
+  for_targets([](const char* target) {
+    SCOPED_TRACE(target);
+    for (const float far : {1e5f, 1e10f, 1e20f, 1e30f, 3e38f}) {
+      for (const float unit : {1.0f, 1e-25f, 0x1p-148f}) {
+        Table table(21, 1, 4);
+        table.load(3, {0, 2 * unit, unit});
+        table.load(18, Floats(18, far));
+        EXPECT_EQ(table.indices(0), (Ints{0, 2, 1, 3})) << far << " " << unit;
+        EXPECT_EQ(table.distances(0), (Floats{0, unit, 2 * unit, far})) << far << " " << unit;
+        EXPECT_EQ(table.indices(-1, 21)[3 * 4 + 1], 4) << "a copy of a far one";
+        EXPECT_EQ(table.distances(-1, 21)[1], unit);
+      }
+    }
+    // Small ones side by side, whose differences are smaller still.
+    Table table(4, 1, 4);
+    const float step = 0x1p-100f, base = 0x1p-80f;
+    table.load(4, {base + 3 * step, base, 1e5f, base + step});
+    EXPECT_EQ(table.indices(1), (Ints{1, 3, 0, 2}));
+    EXPECT_EQ(table.distances(1), (Floats{0, step, 3 * step, 1e5f}));
+  });
+}
+
+// Many features of which some are huge; the distances are small whole numbers of a power of two.
+TEST(NearestNeighbors, WideTablesOfManyFeatures) {
+  for_targets([](const char* target) {
+    SCOPED_TRACE(target);
+    constexpr unsigned kCount = 37, kFeatures = 131;
+    for (const int exponent : {-60, 110}) {
+      Floats x(kCount * kFeatures, std::ldexp(1.0f, exponent));
+      for (unsigned i = 0; i < kCount; ++i)
+        for (const unsigned f : {0u, 70u, 128u, 130u})
+          x[i * kFeatures + f] = std::ldexp(static_cast<float>(1 + i), exponent);
+      Table table(kCount, kFeatures, 3);
+      table.load(kCount, x);
+      const float unit = std::ldexp(2.0f, exponent);
+      EXPECT_EQ(table.indices(20), (Ints{20, 19, 21}));
+      EXPECT_EQ(table.distances(20), (Floats{0, unit, unit}));
+      const Ints all = table.indices(-1, kCount);
+      EXPECT_EQ(Ints(all.end() - 3, all.end()), (Ints{36, 35, 34}));
+    }
   });
 }
 

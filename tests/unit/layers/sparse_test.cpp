@@ -188,6 +188,45 @@ TEST(Sparse, AbsentElementsDoNotMeetNan) {
   EXPECT_EQ(y, (Floats{INFINITY, 30}));
 }
 
+// Rows of very different lengths, an empty one among them, in batches for which kernels differ.
+// What a column holds that no row has reaches nothing, and a sample's result does not depend on
+// those beside it.
+TEST(Sparse, ASampleHasOneResultInEveryBatch) {
+  constexpr size_t kColumns = 600, kRows = 77, kAbsent = 5, kSamples = 35;
+  Elements e;
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t c = 0; c < (r == 7 ? 0 : kColumns); c += 1 + r % 11 * 3)
+      if (c != kAbsent) {
+        e.pairs.push_back(static_cast<int32_t>(c));
+        e.pairs.push_back(static_cast<int32_t>(r));
+        e.values.push_back(std::sin(static_cast<float>(r * 31 + c)));
+      }
+  BNNSNDArrayDescriptor w = {};
+  ASSERT_EQ(sparsify(e, kColumns, kRows, w), 0) << OpenBNNSGetLastError();
+  Floats x(kSamples * kColumns);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = i % kColumns == kAbsent ? NAN : std::cos(static_cast<float>(i));
+  for_targets([&](const char* target) {
+    SCOPED_TRACE(target);
+    const Filter filter = make_filter(w, kColumns, kRows);
+    ASSERT_TRUE(filter) << OpenBNNSGetLastError();
+    Floats single;
+    for (size_t s = 0; s < kSamples; ++s) {
+      const float* sample = x.data() + s * kColumns;
+      const Floats y = apply(filter, Floats(sample, sample + kColumns), kRows);
+      for (size_t r = 0; r < kRows; ++r) EXPECT_TRUE(std::isfinite(y[r])) << r;
+      EXPECT_EQ(y[7], 0);
+      single.insert(single.end(), y.begin(), y.end());
+    }
+    for (const size_t n : {2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 35}) {
+      Floats y(n * kRows, 99.0f);
+      ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), n, x.data(), kColumns, y.data(), kRows), 0);
+      EXPECT_EQ(y, Floats(single.begin(), single.begin() + static_cast<ptrdiff_t>(n * kRows))) << n;
+    }
+  });
+  std::free(w.data);
+}
+
 TEST(Sparse, NoGradients) {
   const Packed w(20, 10, 3);
   const Filter filter = make_filter(w.desc, 20, 10);

@@ -140,6 +140,10 @@ std::vector<Row<C>> common_rows() {
       {"sparsity",
        {"sparsity_ratio is 3 / 3", "below 1"},
        [](C& c) { c.hint.sparsity_ratio[0] = c.hint.sparsity_ratio[1] = 3; }},
+      {"flags of the hint", {"sparse_params->flags is 9", "0"}, [](C& c) { c.hint.flags = 9; }},
+      {"out misaligned",
+       {"out->data is", "aligned to 4"},
+       [](C& c) { c.out.data = c.room.data() + 2; }},
       {"no room",
        {"out->data has room", "48 bytes", "56"},
        [](C& c) { c.out.data = c.room.data(); }},
@@ -149,6 +153,9 @@ std::vector<Row<C>> common_rows() {
   };
   append(rows, enum_rows<C>("sparsity_type", BNNSSparsityTypeUnstructured, [](C& c, uint32_t v) {
            c.hint.sparsity_type = static_cast<BNNSSparsityType>(v);
+         }));
+  append(rows, enum_rows<C>("target_system", BNNSTargetSystemGeneric, [](C& c, uint32_t v) {
+           c.hint.target_system = static_cast<BNNSTargetSystem>(v);
          }));
   for (const auto type :
        {BNNSDataTypeInt64, BNNSDataTypeUInt64, BNNSDataTypeBoolean, BNNSDataTypeInt4}) {
