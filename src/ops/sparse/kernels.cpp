@@ -117,7 +117,7 @@ HWY_INLINE void AddToBlock(const Part& part, const float* x, float* sums) {
 template <size_t kWidth>
 void Rows(const SparseRows& w, size_t first, size_t n, const float* x, size_t samples, float* y,
           size_t y_step) {
-  constexpr size_t kTerms = 256;  // of a partial sum
+  constexpr size_t kTerms = 64;  // of a partial sum
   // The last group may have places without a row; their sums are not read.
   float bias[kMostSparseRows] = {};
   if (w.bias != nullptr) std::memcpy(bias, w.bias + first, n * sizeof(float));

@@ -3,7 +3,7 @@
 // Rows are stored in groups of eight that have about as many elements, the first elements of all
 // eight before the second ones: kernels add one element of each row per step. A block of samples is
 // transposed first, so that one element meets all of its samples in one or two multiply-adds.
-// Parallel over blocks and 64 rows at a time. Sums are kept in float, in partial sums of 256
+// Parallel over blocks and 64 rows at a time. Sums are kept in float, in partial sums of 64
 // elements in their order, which depends neither on the number of samples nor on threads.
 #pragma once
 
