@@ -32,17 +32,22 @@ Row Sparse::row(const std::string& op) const {
 }
 
 void append_sparse(std::vector<Workload>& list, bool quick) {
-  const size_t n = quick ? 256 : 1024;
+  const auto append = [&](size_t batch, size_t n, int zeros) {
+    std::string name = "b" + std::to_string(batch);
+    name += " " + std::to_string(n) + "->" + std::to_string(n);
+    name += " " + std::to_string(zeros) + "% zeros";
+    list.push_back({.family = "sparse", .name = name, .ops = {"fwd"}, .make = [=] {
+                      return std::make_unique<Sparse>(batch, n, n, zeros);
+                    }});
+  };
+  if (quick) {
+    for (const size_t batch : {1, 4, 32}) append(batch, 256, 95);
+    return;
+  }
+  for (const size_t n : {256, 512, 2048})
+    for (const size_t batch : {1, 4, 32}) append(batch, n, 90);
   for (const int zeros : {90, 95, 99})
-    for (const size_t batch : {1, 32, 256}) {
-      if (quick && (zeros != 95 || batch == 256)) continue;
-      std::string name = "b" + std::to_string(batch);
-      name += " " + std::to_string(n) + "->" + std::to_string(n);
-      name += " " + std::to_string(zeros) + "% zeros";
-      list.push_back({.family = "sparse", .name = name, .ops = {"fwd"}, .make = [=] {
-                        return std::make_unique<Sparse>(batch, n, n, zeros);
-                      }});
-    }
+    for (const size_t batch : {1, 4, 32, 256}) append(batch, 1024, zeros);
 }
 
 }  // namespace bench

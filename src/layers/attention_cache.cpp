@@ -88,9 +88,11 @@ void require_attention_header(const AttentionProblem& p, size_t batch, const Att
     require(field.found == field.right, "backprop_cache was filled by a filter with ", field.found,
             " ", field.what, ", this one has ", field.right, "; they must be equal");
   }
-  require(std::memcmp(&found, &right, sizeof right) == 0, "backprop_cache was filled with dropout ",
+  require(found.dropout == right.dropout, "backprop_cache was filled with dropout ",
           double{found.dropout}, ", this filter has ", double{right.dropout},
-          "; they must be equal, and the rest of the header zeros");
+          "; they must be equal");
+  require(std::memcmp(&found, &right, sizeof right) == 0,
+          "the header of backprop_cache was changed; its reserved bytes must be 0");
 }
 
 }  // namespace bnns::impl

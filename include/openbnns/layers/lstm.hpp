@@ -221,6 +221,8 @@ class LSTMLayer {
   }
   static void require_count(const char* name, const BNNSNDArrayDescriptor& weights,
                             const std::array<std::size_t, 3>& sizes) {
+    detail::require(weights.data != nullptr, Error::Code::unable_to_create_layer, "LSTMLayer", name,
+                    " is missing");
     std::size_t count = 1, wanted = 1;
     const std::size_t axes = rank(static_cast<DataLayout>(weights.layout));
     for (std::size_t k = 0; k < std::min<std::size_t>(axes, 8); ++k)

@@ -115,7 +115,7 @@ TEST(CppLstm, Failures) {
   refuse([&] { make(Shape::image_chw(2, 1, 2), out); }, "input must have the layout");
   refuse([&] { make(in, Shape::image_chw(5, 3, 4)); }, "output must have the layout");
   refuse([&] { make(in, out, 1, 2); }, "dropout");
-  refuse([&] { make(in, out, 0, 2); }, "input_weights has 10 elements");  // those of one layer
+  refuse([&] { make(in, out, 0, 2); }, "upper_input_weights is missing");
   refuse([&] { make(in, Shape::tensor_3d_sne(4, 3, 4)); }, "input_weights has 10 elements");
   refuse([&] { make(in, Shape::tensor_3d_sne(5, 2, 4)); }, "output has 2 samples");
   refuse([&] { make(in, out, 0, 1, true); }, "even number");

@@ -341,11 +341,13 @@ TEST(BadAttention, Backward) {
       {"cache misaligned", {"backprop_cache is", "aligned"}, with_cache([](C& c) {
          c.cache = reinterpret_cast<char*>(c.cache) + 1;
        })},
-      {"no header", {"backprop_cache", "header"}, with_cache([](C& c) { c.cache_memory[0] = 0; })},
-      {"size in the header", {"backprop_cache", "other sizes"}, with_cache([](C& c) {
+      {"no header", {"backprop_cache", "BNNSMHA1"}, with_cache([](C& c) {
+         c.cache_memory[0] = 0;
+       })},
+      {"size in the header", {"backprop_cache", "queries", "equal"}, with_cache([](C& c) {
          c.cache_memory[6] = 77;  // rows of queries
        })},
-      {"reserved bytes", {"backprop_cache", "other sizes"}, with_cache([](C& c) {
+      {"reserved bytes", {"backprop_cache", "reserved bytes"}, with_cache([](C& c) {
          c.cache_memory[31] = 1;
        })},
       {"another batch", {"batch_size is 1", "had 2"}, with_cache([](C& c) { c.batch = 1; })},

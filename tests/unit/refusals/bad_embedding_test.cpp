@@ -218,7 +218,7 @@ TEST(BadEmbedding, Backward) {
         [](C& c) { c.weights_delta.flags = static_cast<BNNSNDArrayFlags>(9); }},
        {"another layout",
         {"weights_delta.layout", "equal"},
-        [](C& c) { c.weights_delta.layout = BNNSDataLayoutColumnMajorMatrix; }},
+        [](C& c) { c.weights_delta.layout = BNNSDataLayout2DFirstMajor; }},
        {"other sizes", {"weights_delta", "dictionary"}, [](C& c) { c.weights_delta.size[1] = 2; }},
        {"Float16",
         {"weights_delta.data_type is Float16"},
