@@ -73,7 +73,7 @@ void set_tensors(const Descriptor& image, const char* image_name, const Descript
   for (size_t k = 2; fits && k < rank; ++k) fits = crops.view.extent[k] == image.view.extent[k];
   if (!fits) {
     fail(crops_name, " has the axes ", memory_axes(crops), ", ", image_name, " has ",
-         memory_axes(image), " and there are ", roi.view.extent[1],
+         memory_axes(image), " and roi has ", roi.view.extent[1],
          " boxes, fastest axis first; from the third on the axes must be those of ", image_name,
          " and the boxes");
   }
