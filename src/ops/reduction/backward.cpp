@@ -140,8 +140,8 @@ class Backward {
       values = u;
     }
     if (zeros) {
-      if (dx != nullptr) std::fill_n(dx, n, 0.0f);
-      if (dw != nullptr) std::fill_n(dw, n, 0.0f);
+      if (dx != nullptr) kernels.fill(0, dx, n);
+      if (dw != nullptr) kernels.fill(0, dw, n);
       return;
     }
     if (!problem_.weighted && !accumulate_.dx) return kernels.slope[slope_](values, c, s, dx, n);
@@ -192,13 +192,11 @@ class Backward {
     const ReduceOffsets at = plan_.kept.at(group);
     const Coefficients of_group = zeros ? Coefficients{} : coefficients(group, at);
     const View to = groups_.view_at(kReduceDx, at);
-    if (is_fill(dw) && to.is_float() && to.rank == 1 && to.stride[0] == 1) {
-      std::fill_n(static_cast<float*>(to.data) + first, count, of_group.c);
-      return;
-    }
+    if (is_fill(dw) && to.is_float() && to.rank == 1 && to.stride[0] == 1)
+      return run_.kernels->fill(of_group.c, static_cast<float*>(to.data) + first, count);
     alignas(64) float c[kBlock], s[kBlock];
-    std::fill_n(c, std::min(count, kBlock), of_group.c);
-    std::fill_n(s, std::min(count, kBlock), of_group.s);
+    run_.kernels->fill(of_group.c, c, std::min(count, kBlock));
+    run_.kernels->fill(of_group.s, s, std::min(count, kBlock));
     for_rows(at, first, count, dx, dw, needs_x(dw, zeros), [&](const auto& rows, size_t n) {
       row(rows[0], rows[1], c, s, dx ? rows[2] : nullptr, dw ? rows[3] : nullptr, n, zeros);
     });

@@ -103,6 +103,7 @@ struct ReduceKernels {
   void (*weigh_nonzero)(const float* x, const float* w, float* u, size_t n);
   // What du is, by ReduceSlope; c and s differ by element.
   void (*slope[5])(const float* u, const float* c, const float* s, float* du, size_t n);
+  void (*fill)(float value, float* to, size_t n);
   // to = or += factor * du; factor may be nullptr.
   void (*put)(const float* du, const float* factor, float* to, size_t n, bool accumulate);
 };
