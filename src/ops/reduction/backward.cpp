@@ -196,7 +196,8 @@ class Backward {
       return run_.kernels->fill(of_group.c, static_cast<float*>(to.data) + first, count);
     alignas(64) float c[kBlock], s[kBlock];
     run_.kernels->fill(of_group.c, c, std::min(count, kBlock));
-    run_.kernels->fill(of_group.s, s, std::min(count, kBlock));
+    if (slope_ == kSlopeReciprocal || slope_ == kSlopeExp)
+      run_.kernels->fill(of_group.s, s, std::min(count, kBlock));
     for_rows(at, first, count, dx, dw, needs_x(dw, zeros), [&](const auto& rows, size_t n) {
       row(rows[0], rows[1], c, s, dx ? rows[2] : nullptr, dw ? rows[3] : nullptr, n, zeros);
     });
