@@ -98,6 +98,7 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/training/fit.cpp
   src/train/training/launched.cpp
   src/train/training/loss.cpp
+  src/train/training/named_values.cpp
   src/train/training/optimizer.cpp
   src/train/training/ranks.cpp
   src/train/training/run_state.cpp

@@ -67,6 +67,7 @@ class Run final : public Observer {
   }
 
   int run() {
+    if (ranks_ != nullptr) require_same_data();
     if (writes_) print_start();
     watch_interrupts();
     const TrainingResult result = train();
@@ -92,6 +93,26 @@ class Run final : public Observer {
   bool stop_requested() override { return interrupt_signal() != 0; }
 
  private:
+  // All that decides how the data was split, and its parts. fit() never sees the test part.
+  void require_same_data() const {
+    const DataOptions options = arguments_.data.resolved();
+    NamedValues values = {{"version", OpenBNNSGetVersion()},
+                          {"seed", fmt::format("{}", training_.seed)},
+                          {"shards", fmt::format("{}", training_.shards)},
+                          {"batch", fmt::format("{}", training_.batch_size)},
+                          {"validation fraction", fmt::format("{}", options.validation_fraction)},
+                          {"test fraction", fmt::format("{}", options.test_fraction)}};
+    for (const auto& [part, data] :
+         {std::pair<const char*, const Data&>{"training", data_.training},
+          {"validation", data_.validation},
+          {"test", data_.test}}) {
+      values.emplace_back(fmt::format("{} samples", part), fmt::format("{}", data.size()));
+      values.emplace_back(fmt::format("{} checksum", part),
+                          fmt::format("{:016x}", data.checksum()));
+    }
+    require_agreement(*ranks_, values);
+  }
+
   // A run that diverges leaves a report that says so.
   TrainingResult train() {
     try {

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -78,6 +79,38 @@ class Ranks(ProgramTest):
         self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
         self.assertIn("on rank 0 and", done.stderr)
         self.assertIn("on rank 2", done.stderr)
+
+    def digits(self, folder, samples, test_samples, change=None):
+        """Files like MNIST's; `change` may alter the pictures of the training part."""
+        numbers = random.Random(1)
+        os.makedirs(self.path(folder))
+        for part, count in (("train", samples), ("t10k", test_samples)):
+            pictures = bytearray(numbers.randbytes(count * 784))
+            if change and part == "train":
+                change(pictures)
+            if count:
+                self.write(f"{folder}/{part}-images-idx3-ubyte",
+                           struct.pack(">IIII", 0x803, count, 28, 28) + pictures)
+                self.write(f"{folder}/{part}-labels-idx1-ubyte",
+                           struct.pack(">II", 0x801, count) + bytes(n % 10 for n in range(count)))
+
+    def difference(self, first, second):
+        """What ranks with these arguments say."""
+        done = self.mpirun(*self.command(1, PROGRAM, *first), ":", "-n", "1", PROGRAM, *second,
+                           status=2)
+        self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
+        return next(line for line in done.stderr.splitlines() if line.startswith("openbnns: "))
+
+    def test_other_test_data_is_named_before_training(self):
+        self.digits("all", 100, 20)
+        self.digits("less", 100, 13)
+        self.digits("none", 100, 0)
+        mine = ["train", "--data", "all", "--network", "mlp", "--shards", "2", "--test", "0",
+                "--quiet"]
+        for other, count in (("less", 13), ("none", 0)):
+            self.assertEqual(self.difference(mine, [*mine[:2], other, *mine[3:]]),
+                             "openbnns: the ranks differ: test samples is 20 on rank 0 and "
+                             f"{count} on rank 1")
 
     def test_a_rank_that_fails_says_so_and_ends_the_others(self):
         other = ["train", "--data", "nothing.csv", "--shards", "8"]

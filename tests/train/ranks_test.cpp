@@ -223,18 +223,12 @@ TEST(Ranks, RegressionFiguresAreEqualEverywhere) {
 
 // ---- Ranks that do not fit each other ----
 
-std::string failure(
-    std::size_t ranks,
-    const std::function<void(std::size_t, TrainingOptions&, Parts&, Network&)>& change) {
+// What the ranks say; all of them say it.
+std::string failure_of(std::size_t ranks, const std::function<void(Communicator&)>& work) {
   std::vector<std::string> texts(ranks);
   on_ranks(ranks, [&](Communicator& communicator) {
-    Parts parts;
-    Network network = small_network();
-    TrainingOptions options = small_options(4);
-    options.communicator = &communicator;
-    change(communicator.rank(), options, parts, network);
     try {
-      fit(network, parts.training, parts.validation, options);
+      work(communicator);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), Error::Kind::ranks);
       texts[communicator.rank()] = error.what();
@@ -244,18 +238,31 @@ std::string failure(
   return texts[0];
 }
 
+std::string failure(
+    std::size_t ranks,
+    const std::function<void(std::size_t, TrainingOptions&, Parts&, Network&)>& change) {
+  return failure_of(ranks, [&](Communicator& communicator) {
+    Parts parts;
+    Network network = small_network();
+    TrainingOptions options = small_options(4);
+    options.communicator = &communicator;
+    change(communicator.rank(), options, parts, network);
+    fit(network, parts.training, parts.validation, options);
+  });
+}
+
 TEST(Ranks, ADifferenceIsNamedWithRanksAndValues) {
   EXPECT_EQ(failure(3, [](std::size_t rank, TrainingOptions& options, Parts&,
                           Network&) { options.seed = rank == 2 ? 7 : 1; }),
-            "ranks do not train the same: seed is 1 on rank 0 and 7 on rank 2");
+            "the ranks differ: seed is 1 on rank 0 and 7 on rank 2");
   EXPECT_EQ(failure(2, [](std::size_t rank, TrainingOptions& options, Parts&,
                           Network&) { options.batch_size += rank; }),
-            "ranks do not train the same: batch is 24 on rank 0 and 25 on rank 1");
+            "the ranks differ: batch is 24 on rank 0 and 25 on rank 1");
   EXPECT_NE(failure(2,
                     [](std::size_t rank, TrainingOptions&, Parts& parts, Network&) {
                       if (rank == 1) parts.training = synthetic_digits(98, 5);
                     })
-                .find("data checksum is "),
+                .find("training checksum is "),
             std::string::npos);
   EXPECT_NE(failure(2,
                     [](std::size_t rank, TrainingOptions&, Parts&, Network& network) {
@@ -269,7 +276,23 @@ TEST(Ranks, ADifferenceIsNamedWithRanksAndValues) {
 TEST(Ranks, OneWithFewerShardsThanRanksIsNamedByAll) {
   EXPECT_EQ(failure(3, [](std::size_t rank, TrainingOptions& options, Parts&,
                           Network&) { options.shards = rank == 1 ? 2 : 4; }),
-            "ranks do not train the same: shards is 4 on rank 0 and 2 on rank 1");
+            "the ranks differ: shards is 4 on rank 0 and 2 on rank 1");
+}
+
+TEST(Ranks, OtherDataIsNamedByEvaluate) {
+  const auto evaluated = [](std::size_t ranks, const std::function<Data(std::size_t)>& data) {
+    return failure_of(ranks, [&](Communicator& communicator) {
+      Network network = small_network();
+      evaluate(network, data(communicator.rank()), {.communicator = &communicator});
+    });
+  };
+  EXPECT_EQ(evaluated(2, [](std::size_t rank) { return synthetic_digits(rank == 0 ? 130 : 200); }),
+            "the ranks differ: evaluated samples is 130 on rank 0 and 200 on rank 1");
+  EXPECT_EQ(evaluated(3, [](std::size_t rank) { return rank == 2 ? Data() : synthetic_digits(9); }),
+            "the ranks differ: evaluated samples is 9 on rank 0 and 0 on rank 2");
+  EXPECT_TRUE(evaluated(2, [](std::size_t rank) {
+                return synthetic_digits(9, rank);
+              }).starts_with("the ranks differ: evaluated checksum is "));
 }
 
 TEST(Ranks, MoreThanShardsAreRefused) {

@@ -102,7 +102,7 @@ class OPENBNNS_TRAIN_API Data {
   // Classification: the number of samples of each class.
   std::vector<std::size_t> class_counts() const;
   // Tells data of another run: a function of the description, the size, and the bits of values and
-  // targets of up to 64 samples at equal distances, the first among them.
+  // targets of up to 64 samples at equal distances, the first among them. 0 without samples.
   std::uint64_t checksum() const;
 
  private:

@@ -69,8 +69,8 @@ OPENBNNS_TRAIN_API TrainingResult fit(Network& network, const Data& training,
                                       const Data& validation, const TrainingOptions& options = {},
                                       Observer* observer = nullptr);
 
-// With the loss of `options`. If these have a communicator, all ranks call it, share the work, and
-// get the same figures.
+// With the loss of `options`. If these have a communicator, all ranks call it with the same data,
+// share the work, and get the same figures.
 OPENBNNS_TRAIN_API Metrics evaluate(Network& network, const Data& data,
                                     const TrainingOptions& options = {});
 

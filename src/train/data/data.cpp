@@ -157,6 +157,7 @@ std::vector<std::size_t> Data::class_counts() const {
 }
 
 std::uint64_t Data::checksum() const {
+  if (empty()) return 0;
   constexpr std::size_t kSamples = 64;
   Checksum sum;
   const DataDescription& d = description();

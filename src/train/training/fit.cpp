@@ -7,13 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "openbnns/openbnns.h"
 #include "openbnns/train/error.hpp"
 #include "openbnns/train/preprocessing.hpp"
-#include "train/training/agreement.h"
 #include "train/training/checks.h"
+#include "train/training/named_values.h"
 #include "train/training/optimizer.h"
 #include "train/training/ranks.h"
 #include "train/training/run_state.h"
@@ -192,18 +191,18 @@ std::uint64_t checksum_of(impl::ParameterSet& parameters) {
 // The ranks must train the same network on the same data in the same way.
 void agree(Communicator& ranks, Network& network, const Data& training, const Data& validation,
            const TrainingOptions& options) {
-  nlohmann::json values = impl::arithmetic_of(options, training);
-  values["version"] = OpenBNNSGetVersion();
-  values["network"] = network.to_json();
-  values["weights"] = fmt::format("{:016x}", checksum_of(network.state().parameters()));
-  values["epochs"] = options.epochs;
-  values["patience"] = options.patience;
-  values["keep best"] = options.keep_best;
-  values["resume"] = options.resume;
-  values["validation samples"] = validation.size();
-  values["validation checksum"] =
-      validation.empty() ? "" : fmt::format("{:016x}", validation.checksum());
-  impl::require_agreement(ranks, values);
+  NamedValues values = {{"version", OpenBNNSGetVersion()}};
+  impl::append(values, impl::values_of(options));
+  impl::append(values,
+               {{"epochs", fmt::format("{}", options.epochs)},
+                {"patience", fmt::format("{}", options.patience)},
+                {"keep best", fmt::format("{}", options.keep_best)},
+                {"resume", fmt::format("{}", options.resume)},
+                {"network", network.to_json()},
+                {"weights", fmt::format("{:016x}", checksum_of(network.state().parameters()))}});
+  impl::append(values, impl::values_of("training", training));
+  impl::append(values, impl::values_of("validation", validation));
+  require_agreement(ranks, values);
 }
 
 }  // namespace
@@ -219,7 +218,7 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   used.batch_size = std::min(options.batch_size, training.size());
   used.shards = std::min(used.shards, used.batch_size);
   Communicator* const ranks = options.communicator;
-  if (ranks) impl::agree_on_target(*ranks);
+  if (ranks) agree_on_target(*ranks);
   if (options.initialize) network.initialize(options.seed);
   // A network that is trained further goes on seeing samples as it did, if they are of the same
   // kind.

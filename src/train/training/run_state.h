@@ -2,7 +2,6 @@
 #ifndef OPENBNNS_TRAIN_TRAINING_RUN_STATE_H
 #define OPENBNNS_TRAIN_TRAINING_RUN_STATE_H
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,9 +10,6 @@
 #include "train/training/optimizer.h"
 
 namespace bnns::train::impl {
-
-// Everything that the arithmetic of a run depends on, but the network and its parameters.
-nlohmann::json arithmetic_of(const TrainingOptions& options, const Data& training);
 
 class RunState {
  public:
