@@ -218,6 +218,33 @@ TEST(Fit, StopsEarly) {
   EXPECT_EQ(result.epochs.size(), 3u);
 }
 
+// What was written last is the epoch that ended the run: nothing is left to train.
+TEST(Fit, ResumedAfterAnEarlyStopItTrainsNoFurther) {
+  const test::TemporaryFolder folder;
+  TrainingOptions options = small_options();
+  options.epochs = 50;
+  options.patience = 2;
+  options.optimizer.learning_rate = 0.05;  // restless
+  options.schedule = {};
+  options.checkpoint = (folder.path() / "run").string();
+  const Parts parts;
+  const auto train = [&](Network& network) {
+    return fit(network, parts.training, parts.validation, options);
+  };
+  Network network = small_network(), resumed = small_network();
+  const TrainingResult first = train(network);
+  ASSERT_TRUE(first.stopped_early);
+  const std::string written = test::read_bytes(options.checkpoint);
+  options.resume = true;
+  const TrainingResult second = train(resumed);
+  EXPECT_TRUE(second.stopped_early);
+  EXPECT_EQ(second.epochs.size(), first.epochs.size());
+  EXPECT_EQ(all_values(resumed), all_values(network));
+  EXPECT_TRUE(test::read_bytes(options.checkpoint) == written);
+  options.patience += 1;
+  EXPECT_GT(train(resumed).epochs.size(), first.epochs.size());
+}
+
 TEST(Fit, FrozenLayersStay) {
   const Parts parts;
   Network network = small_network();

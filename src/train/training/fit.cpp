@@ -64,10 +64,13 @@ class Training {
 
   TrainingResult run() {
     if (options_.resume) state_.load(network_, training_, options_);
-    bool early = false;
+    bool early = decided(is_early());  // the run of the checkpoint may have ended so
     while (state_.epoch < options_.epochs && !stop_ && !early) {
       run_epoch();
-      if (state_.step == steps_) early = finish_epoch();
+      if (state_.step == steps_) {
+        finish_epoch();
+        early = decided(is_early());
+      }
       if (!options_.checkpoint.empty() && ranks_.rank() == 0) {
         state_.save(network_, training_, options_);
       }
@@ -128,8 +131,13 @@ class Training {
     return wish;
   }
 
-  // True if training ends for want of progress.
-  bool finish_epoch() {
+  // Training ends for want of progress.
+  bool is_early() const {
+    return options_.patience > 0 && state_.has_best() &&
+           state_.epoch - state_.best_epoch >= options_.patience;
+  }
+
+  void finish_epoch() {
     EpochRecord record = {.epoch = state_.epoch + 1,
                           .training_loss = mean_loss(),
                           .training_accuracy = accuracy(),
@@ -141,8 +149,6 @@ class Training {
     state_.records.push_back(record);
     state_.begin_epoch(state_.epoch + 1);
     observer_.on_epoch(record, layer_times());
-    return decided(options_.patience > 0 && state_.has_best() &&
-                   state_.epoch - state_.best_epoch >= options_.patience);
   }
 
   double samples_per_second() const {
