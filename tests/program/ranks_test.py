@@ -112,6 +112,15 @@ class Ranks(ProgramTest):
                              "openbnns: the ranks differ: test samples is 20 on rank 0 and "
                              f"{count} on rank 1")
 
+    def test_one_black_picture_is_named(self):
+        def change(pictures):
+            pictures[57 * 784:58 * 784] = bytes(784)
+        self.digits("all", 300, 20)
+        self.digits("other", 300, 20, change)
+        mine = ["train", "--data", "all", "--network", "mlp", "--shards", "2", "--quiet"]
+        self.assertIn("the ranks differ: training checksum is ",
+                      self.difference(mine, [*mine[:2], "other", *mine[3:]]))
+
     def test_a_rank_that_fails_says_so_and_ends_the_others(self):
         other = ["train", "--data", "nothing.csv", "--shards", "8"]
         done = self.mpirun(*self.command(1, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *other,

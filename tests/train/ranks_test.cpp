@@ -221,6 +221,38 @@ TEST(Ranks, RegressionFiguresAreEqualEverywhere) {
   }
 }
 
+// Notes which samples were read.
+class Counted final : public DataSource {
+ public:
+  const DataDescription& description() const override { return data_.description(); }
+  std::size_t size() const override { return data_.size(); }
+  void read(std::size_t index, std::span<float> values, std::span<float> targets) override {
+    reads.push_back(index);
+    data_.read(index, values, targets);
+  }
+  void read_targets(std::size_t, std::span<float>) override { ADD_FAILURE(); }
+  std::uint64_t fingerprint() override { return 1; }
+
+  std::vector<std::size_t> reads;
+
+ private:
+  Data data_ = synthetic_digits(96);
+};
+
+TEST(Ranks, ReadTheirOwnSamplesAndRank0WhatPreprocessingNeeds) {
+  TrainingOptions options = small_options(4);
+  options.epochs = 1;
+  on_ranks(2, [&](Communicator& communicator) {
+    const auto source = std::make_shared<Counted>();
+    TrainingOptions own = options;
+    own.communicator = &communicator;
+    Network network = small_network();
+    fit(network, Data(source), {}, own);
+    EXPECT_EQ(source->reads.size(), communicator.rank() == 0 ? 96u + 48u : 48u);
+    EXPECT_EQ(network.preprocessing(), Preprocessing::learn(Data(source)));
+  });
+}
+
 // ---- Ranks that do not fit each other ----
 
 // What the ranks say; all of them say it.
@@ -277,6 +309,20 @@ TEST(Ranks, OneWithFewerShardsThanRanksIsNamedByAll) {
   EXPECT_EQ(failure(3, [](std::size_t rank, TrainingOptions& options, Parts&,
                           Network&) { options.shards = rank == 1 ? 2 : 4; }),
             "the ranks differ: shards is 4 on rank 0 and 2 on rank 1");
+}
+
+TEST(Ranks, OneValueOfOneSampleIsADifference) {
+  const auto other = [](std::size_t rank) {
+    std::vector<float> values(28 * 28 * 500), targets(500);
+    values[28 * 28 * 57] = static_cast<float>(rank);
+    return Data::arrays(synthetic_digits(1).description(), values, targets);
+  };
+  EXPECT_TRUE(failure(2, [&](std::size_t rank, TrainingOptions&, Parts& parts, Network&) {
+                parts.training = other(rank);
+              }).starts_with("the ranks differ: training checksum is "));
+  EXPECT_TRUE(failure(2, [&](std::size_t rank, TrainingOptions&, Parts& parts, Network&) {
+                parts.validation = other(rank);
+              }).starts_with("the ranks differ: validation checksum is "));
 }
 
 TEST(Ranks, OtherDataIsNamedByEvaluate) {

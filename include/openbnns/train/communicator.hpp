@@ -39,7 +39,8 @@ class OPENBNNS_TRAIN_API Communicator {
 };
 
 // NULL if no launcher of MPI started this process. Call it once, before anything else, in the
-// thread that will call fit(). Throws Error if a launcher did and the plug-in cannot be used.
+// thread that will call fit(). Throws Error if a launcher did and the plug-in cannot be used, or
+// cannot reach the other ranks; no rank has a number yet that the text could tell.
 OPENBNNS_TRAIN_API std::unique_ptr<Communicator> launched_communicator();
 
 // Names with their values, in the order in which they are compared.

@@ -11,6 +11,7 @@
 #include "openbnns/openbnns.h"
 #include "openbnns/train/error.hpp"
 #include "openbnns/train/preprocessing.hpp"
+#include "train/content_hash.h"
 #include "train/training/checks.h"
 #include "train/training/named_values.h"
 #include "train/training/optimizer.h"
@@ -183,15 +184,21 @@ class Training {
   bool stop_ = false;  // the observer asked for it
 };
 
-// FNV-1a over the bytes of the parameters.
 std::uint64_t checksum_of(impl::ParameterSet& parameters) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
+  ContentHash hash;
   for (const Tensor* tensor : {&parameters.weights(), &parameters.state()}) {
-    for (const std::byte byte : std::as_bytes(tensor->values())) {
-      hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3u;
-    }
+    hash.add(std::as_bytes(tensor->values()));
   }
-  return hash;
+  return hash.value();
+}
+
+// Rank 0 learns for all: others read no samples that are not theirs.
+Preprocessing learnt(const Data& training, Communicator* ranks) {
+  if (!ranks) return Preprocessing::learn(training);
+  std::string json;
+  if (ranks->rank() == 0) json = Preprocessing::learn(training).to_json();
+  impl::broadcast_text(*ranks, json);
+  return Preprocessing::from_json(json);
 }
 
 // The ranks must train the same network on the same data in the same way.
@@ -199,13 +206,17 @@ void agree(Communicator& ranks, Network& network, const Data& training, const Da
            const TrainingOptions& options) {
   NamedValues values = {{"version", OpenBNNSGetVersion()}};
   impl::append(values, impl::values_of(options));
-  impl::append(values,
-               {{"epochs", fmt::format("{}", options.epochs)},
-                {"patience", fmt::format("{}", options.patience)},
-                {"keep best", fmt::format("{}", options.keep_best)},
-                {"resume", fmt::format("{}", options.resume)},
-                {"network", network.to_json()},
-                {"weights", fmt::format("{:016x}", checksum_of(network.state().parameters()))}});
+  impl::append(values, {{"epochs", fmt::format("{}", options.epochs)},
+                        {"patience", fmt::format("{}", options.patience)},
+                        {"keep best", fmt::format("{}", options.keep_best)},
+                        {"resume", fmt::format("{}", options.resume)},
+                        {"initialize", fmt::format("{}", options.initialize)},
+                        {"network", network.to_json()}});
+  if (!options.initialize) {
+    impl::append(values,
+                 {{"weights", fmt::format("{:016x}", checksum_of(network.state().parameters()))},
+                  {"preprocessing", network.preprocessing().to_json()}});
+  }
   impl::append(values, impl::values_of("training", training));
   impl::append(values, impl::values_of("validation", validation));
   require_agreement(ranks, values);
@@ -225,17 +236,6 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   used.shards = std::min(used.shards, used.batch_size);
   Communicator* const ranks = options.communicator;
   if (ranks) agree_on_target(*ranks);
-  if (options.initialize) network.initialize(options.seed);
-  // A network that is trained further goes on seeing samples as it did, if they are of the same
-  // kind.
-  if (options.initialize || !(network.preprocessing().description() == description)) {
-    network.set_preprocessing(Preprocessing::learn(training));
-  }
-  network.info().task = description.task;
-  network.info().class_names = description.class_names;
-  network.info().target_names = description.target_names;
-  network.info().notes["version"] = OpenBNNSGetVersion();
-  network.info().notes["target"] = OpenBNNSGetTarget();
   if (ranks) agree(*ranks, network, training, validation, used);
   // Only now: an error that not all ranks see would leave the others waiting.
   if (ranks && ranks->size() > used.shards) {
@@ -243,6 +243,17 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
                 fmt::format("there are {} ranks; batches of {} in {} shards have work for {}",
                             ranks->size(), used.batch_size, options.shards, used.shards));
   }
+  if (options.initialize) network.initialize(options.seed);
+  // A network that is trained further goes on seeing samples as it did, if they are of the same
+  // kind.
+  if (options.initialize || !(network.preprocessing().description() == description)) {
+    network.set_preprocessing(learnt(training, ranks));
+  }
+  network.info().task = description.task;
+  network.info().class_names = description.class_names;
+  network.info().target_names = description.target_names;
+  network.info().notes["version"] = OpenBNNSGetVersion();
+  network.info().notes["target"] = OpenBNNSGetTarget();
   Observer silent;
   return Training(network, training, validation, used, observer ? *observer : silent).run();
 }
