@@ -73,12 +73,15 @@ class Ranks(ProgramTest):
         self.assertIn("openbnns: rank 1: --shards must be given", done.stderr)
 
     def test_a_rank_with_other_options_is_named_once(self):
-        other = ["--seed", "4"]
         done = self.mpirun(*self.command(2, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *TRAIN,
-                           *other, status=2)
+                           "--seed", "4", status=2)
         self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
-        self.assertIn("on rank 0 and", done.stderr)
-        self.assertIn("on rank 2", done.stderr)
+        self.assertIn("the ranks differ: seed is 1 on rank 0 and 4 on rank 2", done.stderr)
+        for option, name, value, other in (("--test", "test fraction", 0.1, 0.2),
+                                           ("--validation", "validation fraction", 0.1, 0.05)):
+            self.assertEqual(self.difference(TRAIN, [*TRAIN, option, str(other)]),
+                             f"openbnns: the ranks differ: {name} is {value} on rank 0 and {other} "
+                             "on rank 1")
 
     def digits(self, folder, samples, test_samples, change=None):
         """Files like MNIST's; `change` may alter the pictures of the training part."""

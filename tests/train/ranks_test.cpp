@@ -296,12 +296,32 @@ TEST(Ranks, ADifferenceIsNamedWithRanksAndValues) {
                     })
                 .find("training checksum is "),
             std::string::npos);
-  EXPECT_NE(failure(2,
-                    [](std::size_t rank, TrainingOptions&, Parts&, Network& network) {
-                      if (rank == 1) network = small_network().with_outputs(10, OutputKind::values);
-                    })
-                .find("network is "),
-            std::string::npos);
+  EXPECT_EQ(failure(2,
+                    [](std::size_t rank, TrainingOptions& options, Parts&, Network&) {
+                      if (rank == 1) options.optimizer.kind = OptimizerOptions::Kind::sgd;
+                    }),
+            "the ranks differ: optimizer is adam on rank 0 and sgd on rank 1");
+  // Of a long text what lies around the difference is shown.
+  const std::string frozen =
+      failure(2, [](std::size_t rank, TrainingOptions&, Parts&, Network& network) {
+        if (rank == 1) network.freeze("5");
+      });
+  EXPECT_LT(frozen.size(), 240u);
+  EXPECT_NE(frozen.find(R"({"layer":"flatten"},)"), std::string::npos) << frozen;
+  EXPECT_NE(frozen.find(R"({"layer":"flatten","frozen":true},)"), std::string::npos) << frozen;
+}
+
+// The data follows from seed and fractions, so that it differs as well.
+TEST(Ranks, OfSeveralDifferencesTheCauseIsNamed) {
+  EXPECT_EQ(failure(2,
+                    [](std::size_t rank, TrainingOptions& options, Parts& parts, Network& network) {
+                      if (rank == 0) return;
+                      options.seed = 7;
+                      options.optimizer.beta1 = 0.5;
+                      network.freeze("0");
+                      parts.training = synthetic_digits(98, 7);
+                    }),
+            "the ranks differ: seed is 1 on rank 0 and 7 on rank 1");
 }
 
 // No rank may leave before all know: the others would wait for it.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "openbnns/openbnns.h"
 #include "openbnns/train/error.hpp"
@@ -204,6 +205,7 @@ Preprocessing learnt(const Data& training, Communicator* ranks) {
 // The ranks must train the same network on the same data in the same way.
 void agree(Communicator& ranks, Network& network, const Data& training, const Data& validation,
            const TrainingOptions& options) {
+  using Json = nlohmann::ordered_json;
   NamedValues values = {{"version", OpenBNNSGetVersion()}};
   impl::append(values, impl::values_of(options));
   impl::append(values, {{"epochs", fmt::format("{}", options.epochs)},
@@ -211,7 +213,7 @@ void agree(Communicator& ranks, Network& network, const Data& training, const Da
                         {"keep best", fmt::format("{}", options.keep_best)},
                         {"resume", fmt::format("{}", options.resume)},
                         {"initialize", fmt::format("{}", options.initialize)},
-                        {"network", network.to_json()}});
+                        {"network", Json::parse(network.to_json()).dump()}});
   if (!options.initialize) {
     impl::append(values,
                  {{"weights", fmt::format("{:016x}", checksum_of(network.state().parameters()))},

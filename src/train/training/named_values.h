@@ -20,6 +20,7 @@ NamedValues values_of(const std::string& part, const Data& data);
 
 void append(NamedValues& values, const NamedValues& more);
 
+// Long values are cut to what lies around the place where they differ.
 struct Difference {
   std::string name, first, second;  // "nothing" where a list does not have the name
 };
