@@ -61,6 +61,12 @@ class Ranks(ProgramTest):
         done = self.mpirun(*self.command(2, PROGRAM, *arguments), status=2)
         self.assertEqual(done.stderr.count("openbnns: --shards must be given"), 1, done.stderr)
 
+    def test_a_launcher_that_mpi_cannot_talk_to_is_an_error(self):
+        done = self.run_program(*TRAIN, status=2, env={"PMI_RANK": "1", "PMI_SIZE": "2"})
+        self.assertIn("openbnns: PMI_SIZE says that 2 processes were started, and MPI finds 1",
+                      done.stderr)
+        self.assertEqual(os.listdir(self.folder.name), ["net.json"])
+
     def test_a_rank_with_other_shards_ends_the_job(self):
         position = TRAIN.index("--shards")
         without = TRAIN[:position] + TRAIN[position + 2:]

@@ -16,13 +16,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What Open MPI's mpirun, PMI of MPICH and Slurm, and PMIx set for each process they start.
-constexpr const char* kLaunchers[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+// What Open MPI's mpirun, PMI of MPICH and Slurm, and PMIx set for each process they start. PMIx
+// itself tells no number of processes in the environment; Slurm, which uses it, does.
+struct Launcher {
+  const char *rank, *size;
+};
+constexpr Launcher kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                   {"PMI_RANK", "PMI_SIZE"},
+                                   {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
 
-const char* launcher() {
-  for (const char* name : kLaunchers)
-    if (std::getenv(name) != nullptr) return name;
+const Launcher* launcher() {
+  for (const Launcher& launcher : kLaunchers)
+    if (std::getenv(launcher.rank) != nullptr) return &launcher;
   return nullptr;
+}
+
+// MPI that cannot talk to the launcher takes each process for the only one, and all of them would
+// train alone and write the same files.
+void require_all_ranks(std::unique_ptr<Communicator>& ranks, const Launcher& launcher) {
+  const char* const text = std::getenv(launcher.size);
+  const std::size_t started = text != nullptr ? std::strtoul(text, nullptr, 10) : 0;
+  const std::size_t found = ranks->size();
+  if (found >= started) return;
+  ranks.reset();  // while an error is on its way it would end the process
+  throw Error(
+      Error::Kind::usage,
+      fmt::format("{} says that {} processes were started, and MPI finds {}: it cannot talk "
+                  "to the launcher, which must be that of {}",
+                  launcher.size, started, found,
+                  "the MPI that the plug-in was built with, or srun --mpi=pmix"));
 }
 
 // The folder of this library, or of the program that it is linked into.
@@ -37,12 +59,12 @@ fs::path own_folder() {
 }  // namespace
 
 std::unique_ptr<Communicator> launched_communicator() {
-  const char* variable = launcher();
-  if (variable == nullptr) return nullptr;
+  const Launcher* const found = launcher();
+  if (found == nullptr) return nullptr;
   const char* named = std::getenv("OPENBNNS_MPI_PLUGIN");
   const fs::path plugin = named != nullptr ? fs::path(named) : own_folder() / "libopenbnns_mpi.so";
   const std::string why =
-      fmt::format("{} says that a launcher of MPI started this process", variable);
+      fmt::format("{} says that a launcher of MPI started this process", found->rank);
   // Never closed: MPI leaves handlers behind.
   void* const library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   if (library == nullptr) {
@@ -56,7 +78,9 @@ std::unique_ptr<Communicator> launched_communicator() {
     throw Error(Error::Kind::usage, plugin.string(),
                 fmt::format("is not the plug-in of version {}", OpenBNNSGetVersion()));
   }
-  return std::unique_ptr<Communicator>(made);
+  std::unique_ptr<Communicator> ranks(made);
+  require_all_ranks(ranks, *found);
+  return ranks;
 }
 
 }  // namespace bnns::train
