@@ -106,6 +106,12 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/training/shards.cpp
 )
 
+# Where a program finds the plug-in for MPI, if the library is a part of it.
+include(GNUInstallDirs)
+file(RELATIVE_PATH openbnns_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set_source_files_properties(src/train/training/launched.cpp PROPERTIES
+  COMPILE_DEFINITIONS "OPENBNNS_BIN_TO_LIB=\"${openbnns_bin_to_lib}\"")
+
 # The objects are also linked into the tests that look behind the classes.
 add_library(openbnns_train_objects OBJECT ${OPENBNNS_TRAIN_SOURCES})
 target_include_directories(openbnns_train_objects PUBLIC include src)

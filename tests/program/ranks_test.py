@@ -67,6 +67,9 @@ class Ranks(ProgramTest):
                       done.stderr)
         self.assertEqual(os.listdir(self.folder.name), ["net.json"])
 
+    def test_an_empty_name_of_the_plugin_is_none(self):
+        self.mpirun(*self.command(1, "env", "OPENBNNS_MPI_PLUGIN=", PROGRAM, *TRAIN[:-1], "1"))
+
     def test_a_rank_with_other_shards_ends_the_job(self):
         position = TRAIN.index("--shards")
         without = TRAIN[:position] + TRAIN[position + 2:]

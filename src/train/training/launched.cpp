@@ -16,6 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kPlugin = "libopenbnns_mpi.so";
+constexpr const char* kBinToLib = OPENBNNS_BIN_TO_LIB;
+
 // What Open MPI's mpirun, PMI of MPICH and Slurm, and PMIx set for each process they start. PMIx
 // itself tells no number of processes in the environment; Slurm, which uses it, does.
 struct Launcher {
@@ -51,9 +54,21 @@ void require_all_ranks(std::unique_ptr<Communicator>& ranks, const Launcher& lau
 fs::path own_folder() {
   Dl_info info = {};
   if (dladdr(reinterpret_cast<const void*>(&launched_communicator), &info) == 0) return {};
+  // A program that was found by PATH has a name without a folder.
+  const fs::path named = info.dli_fname;
   std::error_code error;
-  const fs::path file = fs::canonical(info.dli_fname, error);
+  const fs::path file = fs::canonical(named.has_parent_path() ? named : "/proc/self/exe", error);
   return error ? fs::path() : file.parent_path();
+}
+
+// Beside this library or, where a program was linked with a static one, in the folder of libraries
+// that belongs to the program's. The first is named where there is none.
+fs::path plugin_file() {
+  const char* const named = std::getenv("OPENBNNS_MPI_PLUGIN");
+  if (named != nullptr && *named != '\0') return named;
+  const fs::path beside = own_folder() / kPlugin, of_program = own_folder() / kBinToLib / kPlugin;
+  std::error_code ignored;
+  return !fs::exists(beside, ignored) && fs::exists(of_program, ignored) ? of_program : beside;
 }
 
 }  // namespace
@@ -61,8 +76,7 @@ fs::path own_folder() {
 std::unique_ptr<Communicator> launched_communicator() {
   const Launcher* const found = launcher();
   if (found == nullptr) return nullptr;
-  const char* named = std::getenv("OPENBNNS_MPI_PLUGIN");
-  const fs::path plugin = named != nullptr ? fs::path(named) : own_folder() / "libopenbnns_mpi.so";
+  const fs::path plugin = plugin_file();
   const std::string why =
       fmt::format("{} says that a launcher of MPI started this process", found->rank);
   // Never closed: MPI leaves handlers behind.
