@@ -301,6 +301,7 @@ int run_as_rank(const TrainArguments& arguments, Communicator& ranks) {
   int status = kInternal;
   try {
     require_shards(arguments, ranks);
+    agree_on_target(ranks);  // before anything is written that names it
     return Run(arguments, &ranks).run();
   } catch (const Error& error) {
     what = error.what();

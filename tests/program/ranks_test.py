@@ -2,6 +2,7 @@
 and a rank that is killed ends the job soon and leaves whole files. With a number as its argument it
 kills that many jobs (5)."""
 
+import json
 import os
 import random
 import shutil
@@ -123,6 +124,19 @@ class Ranks(ProgramTest):
             self.assertEqual(self.difference(mine, [*mine[:2], other, *mine[3:]]),
                              "openbnns: the ranks differ: test samples is 20 on rank 0 and "
                              f"{count} on rank 1")
+
+    def test_all_that_names_the_target_names_that_of_the_ranks(self):
+        # A build for one target has no other; the two below are the same then.
+        arguments = ["train", "--data", "synthetic-digits:200", "--network", "mlp", "--shards", "2",
+                     "--epochs", "1"]
+        done = self.mpirun(*self.command(1, PROGRAM, *arguments), ":", "-n", "1", "env",
+                           "OPENBNNS_TARGET=sse4", PROGRAM, *arguments)
+        checkpoint = self.read("openbnns-model.checkpoint")
+        header = json.loads(checkpoint[8:8 + int.from_bytes(checkpoint[:8], "little")])
+        target = json.loads(header["__metadata__"]["run"])["target"]
+        self.assertIn(f", seed 1, {target}, 2 shards on 2 ranks", done.stdout)
+        self.assertRegex(self.read("openbnns-model.html").decode(),
+                         r"Vector instructions(<[^>]*>|\s)*" + target + "<")
 
     def test_one_black_picture_is_named(self):
         def change(pictures):
