@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +58,7 @@ class ThreadRank final : public Communicator {
   std::size_t size() const override { return size_; }
   Transfer begin_send(std::span<const std::byte> bytes, std::size_t to) override {
     EXPECT_NE(to, rank_);
+    events_ += 's';
     wire_.put(rank_, to, bytes);
     transfers_[++last_] = [this, bytes, copy = Bytes(bytes.begin(), bytes.end())] {
       EXPECT_EQ(std::memcmp(bytes.data(), copy.data(), copy.size()), 0)
@@ -78,7 +80,9 @@ class ThreadRank final : public Communicator {
     }
     EXPECT_EQ(std::erase(done_, transfer), 1u) << "waited for twice";
   }
+  void progress() override { events_ += 'p'; }
   void broadcast(std::span<std::byte> bytes, std::size_t root) override {
+    events_ += 'b';
     // Rank numbers from `size` on are a channel of their own.
     if (rank_ != root) return wire_.take(size_ + root, rank_, bytes);
     for (std::size_t to = 0; to < size_; ++to)
@@ -86,9 +90,13 @@ class ThreadRank final : public Communicator {
   }
   [[noreturn]] void abort(int status) override { std::_Exit(status); }
 
+  // Sends, calls of progress() and broadcasts: s, p, b.
+  const std::string& events() const { return events_; }
+
  private:
   Wire& wire_;
   std::size_t rank_, size_, last_ = 0;
+  std::string events_;
   std::map<Transfer, std::function<void()>> transfers_;
   std::vector<Transfer> done_;
 };
@@ -219,6 +227,31 @@ TEST(Ranks, RegressionFiguresAreEqualEverywhere) {
       EXPECT_EQ(figures.r_squared, alone.r_squared);
     });
   }
+}
+
+// progress() is called after each layer of the backward pass. All gradients are on their way by the
+// last call, and no more than the moving statistics, the figures and the lowest layer follow it.
+TEST(Ranks, SendGradientsDuringTheBackwardPass) {
+  TrainingOptions options = small_options(8);
+  options.epochs = 1;
+  on_ranks(4, [&](Communicator& communicator) {
+    TrainingOptions own = options;
+    own.communicator = &communicator;
+    Network network = small_network();
+    fit(network, synthetic_digits(96), {}, own);
+    std::size_t steps = 0;
+    std::istringstream events(static_cast<ThreadRank&>(communicator).events());
+    for (std::string step; std::getline(events, step, 'b');) {
+      const std::size_t last = step.rfind('p');
+      if (last == std::string::npos) continue;  // no step
+      ++steps;
+      // Rank 0 only receives, rank 2 waits for what rank 3 has to be added.
+      if (communicator.rank() % 2 == 0) continue;
+      const auto early = std::count(step.begin(), step.begin() + static_cast<int>(last), 's');
+      EXPECT_GE(early, std::ranges::count(step, 's') - 3) << step;
+    }
+    EXPECT_EQ(steps, 4u);
+  });
 }
 
 // Notes which samples were read.
