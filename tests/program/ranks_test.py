@@ -125,6 +125,16 @@ class Ranks(ProgramTest):
                              "openbnns: the ranks differ: test samples is 20 on rank 0 and "
                              f"{count} on rank 1")
 
+    def test_a_checkpoint_of_another_run_is_refused_once(self):
+        arguments = ["train", "--data", "synthetic-digits:200", "--network", "mlp", "--shards", "3",
+                     "--epochs", "1"]
+        self.run_program(*arguments)
+        done = self.mpirun(*self.command(3, PROGRAM, *arguments, "--learning-rate", "0.5",
+                                         "--resume"), status=5)
+        self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
+        self.assertIn("openbnns: rank 0: openbnns-model.checkpoint: it is the checkpoint of "
+                      "another run: learning rate was 0.001, and is 0.5 now", done.stderr)
+
     def test_all_that_names_the_target_names_that_of_the_ranks(self):
         # A build for one target has no other; the two below are the same then.
         arguments = ["train", "--data", "synthetic-digits:200", "--network", "mlp", "--shards", "2",

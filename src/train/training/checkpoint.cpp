@@ -154,13 +154,6 @@ TensorFile shared(TensorFile content, Communicator& ranks) {
   return content;
 }
 
-TensorFile read_checkpoint(const TrainingOptions& options) {
-  Communicator* const ranks = options.communicator;
-  TensorFile content;
-  if (!ranks || ranks->rank() == 0) content = read_safetensors(options.checkpoint);
-  return ranks ? shared(std::move(content), *ranks) : content;
-}
-
 }  // namespace
 
 void RunState::save(Network& network, const Data& training, const TrainingOptions& options) const {
@@ -185,8 +178,21 @@ void RunState::save(Network& network, const Data& training, const TrainingOption
 }
 
 void RunState::load(Network& network, const Data& training, const TrainingOptions& options) {
+  Communicator* const ranks = options.communicator;
+  TensorFile content;
+  // A file that is refused is so before the others have it: one rank says why, and ends them.
+  if (!ranks || ranks->rank() == 0) {
+    content = read_safetensors(options.checkpoint);
+    restore(content, network, training, options);
+  }
+  if (!ranks) return;
+  content = shared(std::move(content), *ranks);
+  if (ranks->rank() != 0) restore(content, network, training, options);
+}
+
+void RunState::restore(const TensorFile& content, Network& network, const Data& training,
+                       const TrainingOptions& options) {
   const std::string& where = options.checkpoint;
-  const TensorFile content = read_checkpoint(options);
   const auto text = content.metadata.find("run"),
              arithmetic = content.metadata.find("run.arithmetic");
   if (text == content.metadata.end() || arithmetic == content.metadata.end()) {

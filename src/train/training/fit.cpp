@@ -147,7 +147,8 @@ class Training {
                           .learning_rate = rate_,
                           .seconds = state_.seconds,
                           .samples_per_second = samples_per_second()};
-    if (!validation_.empty()) record.is_best = state_.offer_best(record);
+    if (!validation_.empty()) record.is_best = decided(state_.is_best(record));
+    if (record.is_best) state_.keep_best(record);
     state_.records.push_back(record);
     state_.begin_epoch(state_.epoch + 1);
     observer_.on_epoch(record, layer_times());

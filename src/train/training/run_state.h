@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "openbnns/train/fit.hpp"
+#include "train/files/tensor_file.h"
 #include "train/network/parameters.h"
 #include "train/training/optimizer.h"
 
@@ -30,17 +31,22 @@ class RunState {
 
   void begin_epoch(std::size_t next);
   bool has_best() const noexcept { return best_epoch > 0; }
-  // Keeps the parameters if this is the best validation so far.
-  bool offer_best(const EpochRecord& record);
+  // Whether this is the best validation so far; its parameters are kept then.
+  bool is_best(const EpochRecord& record) const;
+  void keep_best(const EpochRecord& record);
   void restore_best();
 
   // Writes and reads options.checkpoint. Reading refuses the file of another network, other data or
   // options that change the arithmetic. There are no times in it: the same run, by any number of
-  // ranks and threads, writes the same bytes. Rank 0 reads for all ranks.
+  // ranks and threads, writes the same bytes. Rank 0 reads for all ranks, and alone tells what is
+  // wrong with the file.
   void save(Network& network, const Data& training, const TrainingOptions& options) const;
   void load(Network& network, const Data& training, const TrainingOptions& options);
 
  private:
+  void restore(const TensorFile& content, Network& network, const Data& training,
+               const TrainingOptions& options);
+
   ParameterSet& parameters_;
   Optimizer& optimizer_;
   std::vector<float> best_weights_, best_state_;
