@@ -201,6 +201,8 @@ class Run final : public Observer {
     if (result.stopped_early) {
       report_.note = fmt::format("No progress for {} epochs.", training_.patience);
     }
+    const std::string note = note_on_target(result);
+    if (!note.empty()) report_.note += (report_.note.empty() ? "" : " ") + note;
     write_report_as(result.stopped ? Report::State::stopped : Report::State::finished);
   }
 
@@ -223,6 +225,14 @@ class Run final : public Observer {
                                                       ranks_->size())));
   }
 
+  // Empty unless a checkpoint of another SIMD target was resumed.
+  static std::string note_on_target(const TrainingResult& result) {
+    if (result.other_target.empty()) return "";
+    return fmt::format(
+        "Resumed with {} from a checkpoint of {}: these are not the bits of an uninterrupted run.",
+        OpenBNNSGetTarget(), result.other_target);
+  }
+
   void print_end(const TrainingResult& result) const {
     const char* state = result.stopped         ? "interrupted"
                         : result.stopped_early ? "stopped early"
@@ -242,6 +252,7 @@ class Run final : public Observer {
       if (!files_.report.empty()) json["report"] = files_.report;
       if (!files_.log.empty()) json["log"] = files_.log;
       if (!files_.checkpoint.empty()) json["checkpoint"] = files_.checkpoint;
+      if (!result.other_target.empty()) json["resumed_target"] = result.other_target;
       print(json_line(json));
       return;
     }
@@ -254,6 +265,7 @@ class Run final : public Observer {
       text += fmt::format("; the model is that of epoch {}", result.best_epoch);
     }
     text += '\n';
+    if (!result.other_target.empty()) text += note_on_target(result) + '\n';
     if (!data_.test.empty()) {
       text += "test       " + metrics_text(test_, task_) + "\n\n";
       if (task_ == Task::classification) {

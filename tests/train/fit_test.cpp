@@ -164,6 +164,25 @@ TEST(Fit, ResumeGivesTheBitsOfAnUninterruptedRun) {
   }
 }
 
+TEST(Fit, ACheckpointOfAnotherTargetIsTold) {
+  const test::TemporaryFolder folder;
+  const Parts parts;
+  TrainingOptions options = small_options();
+  options.checkpoint = (folder.path() / "run").string();
+  options.epochs = 1;
+  Network network = small_network();
+  EXPECT_EQ(fit(network, parts.training, parts.validation, options).other_target, "");
+  options.resume = true;
+  EXPECT_EQ(fit(network, parts.training, parts.validation, options).other_target, "");
+  impl::TensorFile content = impl::read_safetensors(options.checkpoint);
+  std::string& run = content.metadata["run"];
+  const std::string target = "\"target\":\"" + std::string(OpenBNNSGetTarget());
+  ASSERT_NE(run.find(target), std::string::npos) << run;
+  run.replace(run.find(target), target.size(), "\"target\":\"older");
+  impl::write_safetensors(options.checkpoint, content);
+  EXPECT_EQ(fit(network, parts.training, parts.validation, options).other_target, "older");
+}
+
 TEST(Fit, RefusesTheCheckpointOfAnotherRun) {
   const test::TemporaryFolder folder;
   TrainingOptions options = small_options();

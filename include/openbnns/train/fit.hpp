@@ -50,6 +50,9 @@ struct TrainingResult {
   std::size_t best_epoch = 0;
   bool stopped = false;        // by the observer
   bool stopped_early = false;  // by patience
+  // Of the checkpoint that was resumed, where it was written with another SIMD target: the bits are
+  // not those of an uninterrupted run then.
+  std::string other_target;
   std::vector<LayerTime> layers;
 };
 

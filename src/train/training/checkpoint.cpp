@@ -215,6 +215,8 @@ void RunState::restore(const TensorFile& content, Network& network, const Data& 
     fail(where, fmt::format("it has records of {} epochs, is in epoch {}, its best one is {}",
                             read.size(), run.integer("epoch") + 1, run.integer("best")));
   }
+  const Json& target = run.field("target");
+  if (!target.is_string()) fail(where, "run.target is no text");
   const std::size_t count = parameters_.weights().count();
   std::vector<std::vector<float>> moments;
   for (std::size_t k = 0; k < optimizer_.moments().size(); ++k) {
@@ -235,6 +237,7 @@ void RunState::restore(const TensorFile& content, Network& network, const Data& 
   samples = run.integer("samples");
   best_epoch = run.integer("best");
   records = std::move(read);
+  loaded_target_ = target.get<std::string>();
 }
 
 }  // namespace bnns::train::impl

@@ -83,6 +83,7 @@ class Training {
             .best_epoch = state_.best_epoch,
             .stopped = !finished,
             .stopped_early = early,
+            .other_target = other_target(),
             .layers = layer_times()};
   }
 
@@ -152,6 +153,10 @@ class Training {
     state_.records.push_back(record);
     state_.begin_epoch(state_.epoch + 1);
     observer_.on_epoch(record, layer_times());
+  }
+
+  std::string other_target() const {
+    return state_.loaded_target() == OpenBNNSGetTarget() ? "" : state_.loaded_target();
   }
 
   double samples_per_second() const {

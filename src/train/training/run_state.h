@@ -42,6 +42,8 @@ class RunState {
   // wrong with the file.
   void save(Network& network, const Data& training, const TrainingOptions& options) const;
   void load(Network& network, const Data& training, const TrainingOptions& options);
+  // The SIMD target of the file that was read; empty if none was.
+  const std::string& loaded_target() const noexcept { return loaded_target_; }
 
  private:
   void restore(const TensorFile& content, Network& network, const Data& training,
@@ -50,6 +52,7 @@ class RunState {
   ParameterSet& parameters_;
   Optimizer& optimizer_;
   std::vector<float> best_weights_, best_state_;
+  std::string loaded_target_;
 };
 
 }  // namespace bnns::train::impl
