@@ -34,7 +34,6 @@ set_target_properties(openbnns_program PROPERTIES OUTPUT_NAME openbnns)
 # moved to.
 if(OPENBNNS_INSTALL)
   include(GNUInstallDirs)
-  file(RELATIVE_PATH openbnns_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(openbnns_program PROPERTIES INSTALL_RPATH "$ORIGIN/${openbnns_bin_to_lib}")
   install(TARGETS openbnns_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES apps/openbnns/pages/openbnns.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -98,12 +98,19 @@ set(OPENBNNS_TRAIN_SOURCES
   src/train/training/fit.cpp
   src/train/training/launched.cpp
   src/train/training/loss.cpp
+  src/train/training/named_values.cpp
   src/train/training/optimizer.cpp
   src/train/training/ranks.cpp
   src/train/training/run_state.cpp
   src/train/training/shard_tree.cpp
   src/train/training/shards.cpp
 )
+
+# Where a program finds the plug-in for MPI, if the library is a part of it.
+include(GNUInstallDirs)
+file(RELATIVE_PATH openbnns_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set_source_files_properties(src/train/training/launched.cpp PROPERTIES
+  COMPILE_DEFINITIONS "OPENBNNS_BIN_TO_LIB=\"${openbnns_bin_to_lib}\"")
 
 # The objects are also linked into the tests that look behind the classes.
 add_library(openbnns_train_objects OBJECT ${OPENBNNS_TRAIN_SOURCES})

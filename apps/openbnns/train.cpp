@@ -67,6 +67,7 @@ class Run final : public Observer {
   }
 
   int run() {
+    if (ranks_ != nullptr) require_same_data();
     if (writes_) print_start();
     watch_interrupts();
     const TrainingResult result = train();
@@ -92,6 +93,26 @@ class Run final : public Observer {
   bool stop_requested() override { return interrupt_signal() != 0; }
 
  private:
+  // All that decides how the data was split, and its parts. fit() never sees the test part.
+  void require_same_data() const {
+    const DataOptions options = arguments_.data.resolved();
+    NamedValues values = {{"version", OpenBNNSGetVersion()},
+                          {"seed", fmt::format("{}", training_.seed)},
+                          {"shards", fmt::format("{}", training_.shards)},
+                          {"batch", fmt::format("{}", training_.batch_size)},
+                          {"validation fraction", fmt::format("{}", options.validation_fraction)},
+                          {"test fraction", fmt::format("{}", options.test_fraction)}};
+    for (const auto& [part, data] :
+         {std::pair<const char*, const Data&>{"training", data_.training},
+          {"validation", data_.validation},
+          {"test", data_.test}}) {
+      values.emplace_back(fmt::format("{} samples", part), fmt::format("{}", data.size()));
+      values.emplace_back(fmt::format("{} checksum", part),
+                          fmt::format("{:016x}", data.checksum()));
+    }
+    require_agreement(*ranks_, values);
+  }
+
   // A run that diverges leaves a report that says so.
   TrainingResult train() {
     try {
@@ -180,6 +201,8 @@ class Run final : public Observer {
     if (result.stopped_early) {
       report_.note = fmt::format("No progress for {} epochs.", training_.patience);
     }
+    const std::string note = note_on_target(result);
+    if (!note.empty()) report_.note += (report_.note.empty() ? "" : " ") + note;
     write_report_as(result.stopped ? Report::State::stopped : Report::State::finished);
   }
 
@@ -202,6 +225,14 @@ class Run final : public Observer {
                                                       ranks_->size())));
   }
 
+  // Empty unless a checkpoint of another SIMD target was resumed.
+  static std::string note_on_target(const TrainingResult& result) {
+    if (result.other_target.empty()) return "";
+    return fmt::format(
+        "Resumed with {} from a checkpoint of {}: these are not the bits of an uninterrupted run.",
+        OpenBNNSGetTarget(), result.other_target);
+  }
+
   void print_end(const TrainingResult& result) const {
     const char* state = result.stopped         ? "interrupted"
                         : result.stopped_early ? "stopped early"
@@ -221,6 +252,7 @@ class Run final : public Observer {
       if (!files_.report.empty()) json["report"] = files_.report;
       if (!files_.log.empty()) json["log"] = files_.log;
       if (!files_.checkpoint.empty()) json["checkpoint"] = files_.checkpoint;
+      if (!result.other_target.empty()) json["resumed_target"] = result.other_target;
       print(json_line(json));
       return;
     }
@@ -233,6 +265,7 @@ class Run final : public Observer {
       text += fmt::format("; the model is that of epoch {}", result.best_epoch);
     }
     text += '\n';
+    if (!result.other_target.empty()) text += note_on_target(result) + '\n';
     if (!data_.test.empty()) {
       text += "test       " + metrics_text(test_, task_) + "\n\n";
       if (task_ == Task::classification) {
@@ -280,6 +313,7 @@ int run_as_rank(const TrainArguments& arguments, Communicator& ranks) {
   int status = kInternal;
   try {
     require_shards(arguments, ranks);
+    agree_on_target(ranks);  // before anything is written that names it
     return Run(arguments, &ranks).run();
   } catch (const Error& error) {
     what = error.what();

@@ -2,10 +2,12 @@
 and a rank that is killed ends the job soon and leaves whole files. With a number as its argument it
 kills that many jobs (5)."""
 
+import json
 import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -60,6 +62,15 @@ class Ranks(ProgramTest):
         done = self.mpirun(*self.command(2, PROGRAM, *arguments), status=2)
         self.assertEqual(done.stderr.count("openbnns: --shards must be given"), 1, done.stderr)
 
+    def test_a_launcher_that_mpi_cannot_talk_to_is_an_error(self):
+        done = self.run_program(*TRAIN, status=2, env={"PMI_RANK": "1", "PMI_SIZE": "2"})
+        self.assertIn("openbnns: PMI_SIZE says that 2 processes were started, and MPI finds 1",
+                      done.stderr)
+        self.assertEqual(os.listdir(self.folder.name), ["net.json"])
+
+    def test_an_empty_name_of_the_plugin_is_none(self):
+        self.mpirun(*self.command(1, "env", "OPENBNNS_MPI_PLUGIN=", PROGRAM, *TRAIN[:-1], "1"))
+
     def test_a_rank_with_other_shards_ends_the_job(self):
         position = TRAIN.index("--shards")
         without = TRAIN[:position] + TRAIN[position + 2:]
@@ -72,12 +83,79 @@ class Ranks(ProgramTest):
         self.assertIn("openbnns: rank 1: --shards must be given", done.stderr)
 
     def test_a_rank_with_other_options_is_named_once(self):
-        other = ["--seed", "4"]
         done = self.mpirun(*self.command(2, PROGRAM, *TRAIN), ":", "-n", "1", PROGRAM, *TRAIN,
-                           *other, status=2)
+                           "--seed", "4", status=2)
         self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
-        self.assertIn("on rank 0 and", done.stderr)
-        self.assertIn("on rank 2", done.stderr)
+        self.assertIn("the ranks differ: seed is 1 on rank 0 and 4 on rank 2", done.stderr)
+        for option, name, value, other in (("--test", "test fraction", 0.1, 0.2),
+                                           ("--validation", "validation fraction", 0.1, 0.05)):
+            self.assertEqual(self.difference(TRAIN, [*TRAIN, option, str(other)]),
+                             f"openbnns: the ranks differ: {name} is {value} on rank 0 and {other} "
+                             "on rank 1")
+
+    def digits(self, folder, samples, test_samples, change=None):
+        """Files like MNIST's; `change` may alter the pictures of the training part."""
+        numbers = random.Random(1)
+        os.makedirs(self.path(folder))
+        for part, count in (("train", samples), ("t10k", test_samples)):
+            pictures = bytearray(numbers.randbytes(count * 784))
+            if change and part == "train":
+                change(pictures)
+            if count:
+                self.write(f"{folder}/{part}-images-idx3-ubyte",
+                           struct.pack(">IIII", 0x803, count, 28, 28) + pictures)
+                self.write(f"{folder}/{part}-labels-idx1-ubyte",
+                           struct.pack(">II", 0x801, count) + bytes(n % 10 for n in range(count)))
+
+    def difference(self, first, second):
+        """What ranks with these arguments say."""
+        done = self.mpirun(*self.command(1, PROGRAM, *first), ":", "-n", "1", PROGRAM, *second,
+                           status=2)
+        self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
+        return next(line for line in done.stderr.splitlines() if line.startswith("openbnns: "))
+
+    def test_other_test_data_is_named_before_training(self):
+        self.digits("all", 100, 20)
+        self.digits("less", 100, 13)
+        self.digits("none", 100, 0)
+        mine = ["train", "--data", "all", "--network", "mlp", "--shards", "2", "--test", "0",
+                "--quiet"]
+        for other, count in (("less", 13), ("none", 0)):
+            self.assertEqual(self.difference(mine, [*mine[:2], other, *mine[3:]]),
+                             "openbnns: the ranks differ: test samples is 20 on rank 0 and "
+                             f"{count} on rank 1")
+
+    def test_a_checkpoint_of_another_run_is_refused_once(self):
+        arguments = ["train", "--data", "synthetic-digits:200", "--network", "mlp", "--shards", "3",
+                     "--epochs", "1"]
+        self.run_program(*arguments)
+        done = self.mpirun(*self.command(3, PROGRAM, *arguments, "--learning-rate", "0.5",
+                                         "--resume"), status=5)
+        self.assertEqual(done.stderr.count("openbnns: "), 1, done.stderr)
+        self.assertIn("openbnns: rank 0: openbnns-model.checkpoint: it is the checkpoint of "
+                      "another run: learning rate was 0.001, and is 0.5 now", done.stderr)
+
+    def test_all_that_names_the_target_names_that_of_the_ranks(self):
+        # A build for one target has no other; the two below are the same then.
+        arguments = ["train", "--data", "synthetic-digits:200", "--network", "mlp", "--shards", "2",
+                     "--epochs", "1"]
+        done = self.mpirun(*self.command(1, PROGRAM, *arguments), ":", "-n", "1", "env",
+                           "OPENBNNS_TARGET=sse4", PROGRAM, *arguments)
+        checkpoint = self.read("openbnns-model.checkpoint")
+        header = json.loads(checkpoint[8:8 + int.from_bytes(checkpoint[:8], "little")])
+        target = json.loads(header["__metadata__"]["run"])["target"]
+        self.assertIn(f", seed 1, {target}, 2 shards on 2 ranks", done.stdout)
+        self.assertRegex(self.read("openbnns-model.html").decode(),
+                         r"Vector instructions(<[^>]*>|\s)*" + target + "<")
+
+    def test_one_black_picture_is_named(self):
+        def change(pictures):
+            pictures[57 * 784:58 * 784] = bytes(784)
+        self.digits("all", 300, 20)
+        self.digits("other", 300, 20, change)
+        mine = ["train", "--data", "all", "--network", "mlp", "--shards", "2", "--quiet"]
+        self.assertIn("the ranks differ: training checksum is ",
+                      self.difference(mine, [*mine[:2], "other", *mine[3:]]))
 
     def test_a_rank_that_fails_says_so_and_ends_the_others(self):
         other = ["train", "--data", "nothing.csv", "--shards", "8"]

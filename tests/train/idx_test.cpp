@@ -59,6 +59,19 @@ TEST(Idx, ReadsPlainAndPackedFiles) {
   expect_images(open_idx(folder.path("i.gz"), folder.path("l.gz"), DataOptions{.memory_limit = 0}));
 }
 
+TEST(Idx, TheChecksumIsThatOfTheElementsPackedOrNot) {
+  Folder folder;
+  const std::string l = folder.write("l", labels());
+  const std::uint64_t sum = open_idx(folder.write("i", images()), l).checksum();
+  const std::string packed = folder.write("i.gz", gzip(images()));
+  EXPECT_EQ(open_idx(packed, l).checksum(), sum);
+  EXPECT_EQ(open_idx(packed, l, DataOptions{.memory_limit = 0}).checksum(), sum);
+  std::string other = images();
+  other.back() ^= 1;
+  EXPECT_NE(open_idx(folder.write("o", other), l).checksum(), sum);
+  EXPECT_NE(open_idx(folder.path("i"), folder.write("m", labels({3, 7, 9, 9}))).checksum(), sum);
+}
+
 TEST(Idx, ReadsOtherRanksAndTypes) {
   Folder folder;
   const std::string label_path = folder.write("l", labels({0, 1}));

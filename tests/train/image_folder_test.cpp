@@ -51,6 +51,22 @@ TEST(ImageFolder, ImagesGetOneSizeAndOneNumberOfChannels) {
                {"width", "5000"});
 }
 
+TEST(ImageFolder, TheChecksumIsOfNamesAndSizes) {
+  Folder folder;
+  write_class(folder, "a", 70);
+  write_class(folder, "b", 70);
+  const auto sum = [&] { return open_image_folder(folder.path(), {.width = 2}).checksum(); };
+  const std::uint64_t before = sum();
+  folder.write("b/57.pgm", grey(58));
+  EXPECT_EQ(sum(), before);
+  folder.write("b/57.pgm", grey(58) + " ");
+  EXPECT_NE(sum(), before);
+  folder.write("b/57.pgm", grey(57));
+  EXPECT_EQ(sum(), before);
+  std::filesystem::rename(folder.path("b/57.pgm"), folder.path("b/57a.pgm"));
+  EXPECT_NE(sum(), before);
+}
+
 TEST(ImageFolder, RefusesWhatHasNoImages) {
   Folder folder;
   expect_error([&] { open_data(folder.path()); }, Error::Kind::data, {"one folder per class"});

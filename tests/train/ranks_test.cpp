@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +58,7 @@ class ThreadRank final : public Communicator {
   std::size_t size() const override { return size_; }
   Transfer begin_send(std::span<const std::byte> bytes, std::size_t to) override {
     EXPECT_NE(to, rank_);
+    events_ += 's';
     wire_.put(rank_, to, bytes);
     transfers_[++last_] = [this, bytes, copy = Bytes(bytes.begin(), bytes.end())] {
       EXPECT_EQ(std::memcmp(bytes.data(), copy.data(), copy.size()), 0)
@@ -78,7 +80,9 @@ class ThreadRank final : public Communicator {
     }
     EXPECT_EQ(std::erase(done_, transfer), 1u) << "waited for twice";
   }
+  void progress() override { events_ += 'p'; }
   void broadcast(std::span<std::byte> bytes, std::size_t root) override {
+    events_ += 'b';
     // Rank numbers from `size` on are a channel of their own.
     if (rank_ != root) return wire_.take(size_ + root, rank_, bytes);
     for (std::size_t to = 0; to < size_; ++to)
@@ -86,9 +90,13 @@ class ThreadRank final : public Communicator {
   }
   [[noreturn]] void abort(int status) override { std::_Exit(status); }
 
+  // Sends, calls of progress() and broadcasts: s, p, b.
+  const std::string& events() const { return events_; }
+
  private:
   Wire& wire_;
   std::size_t rank_, size_, last_ = 0;
+  std::string events_;
   std::map<Transfer, std::function<void()>> transfers_;
   std::vector<Transfer> done_;
 };
@@ -221,20 +229,71 @@ TEST(Ranks, RegressionFiguresAreEqualEverywhere) {
   }
 }
 
+// progress() is called after each layer of the backward pass. All gradients are on their way by the
+// last call, and no more than the moving statistics, the figures and the lowest layer follow it.
+TEST(Ranks, SendGradientsDuringTheBackwardPass) {
+  TrainingOptions options = small_options(8);
+  options.epochs = 1;
+  on_ranks(4, [&](Communicator& communicator) {
+    TrainingOptions own = options;
+    own.communicator = &communicator;
+    Network network = small_network();
+    fit(network, synthetic_digits(96), {}, own);
+    std::size_t steps = 0;
+    std::istringstream events(static_cast<ThreadRank&>(communicator).events());
+    for (std::string step; std::getline(events, step, 'b');) {
+      const std::size_t last = step.rfind('p');
+      if (last == std::string::npos) continue;  // no step
+      ++steps;
+      // Rank 0 only receives, rank 2 waits for what rank 3 has to be added.
+      if (communicator.rank() % 2 == 0) continue;
+      const auto early = std::count(step.begin(), step.begin() + static_cast<int>(last), 's');
+      EXPECT_GE(early, std::ranges::count(step, 's') - 3) << step;
+    }
+    EXPECT_EQ(steps, 4u);
+  });
+}
+
+// Notes which samples were read.
+class Counted final : public DataSource {
+ public:
+  const DataDescription& description() const override { return data_.description(); }
+  std::size_t size() const override { return data_.size(); }
+  void read(std::size_t index, std::span<float> values, std::span<float> targets) override {
+    reads.push_back(index);
+    data_.read(index, values, targets);
+  }
+  void read_targets(std::size_t, std::span<float>) override { ADD_FAILURE(); }
+  std::uint64_t fingerprint() override { return 1; }
+
+  std::vector<std::size_t> reads;
+
+ private:
+  Data data_ = synthetic_digits(96);
+};
+
+TEST(Ranks, ReadTheirOwnSamplesAndRank0WhatPreprocessingNeeds) {
+  TrainingOptions options = small_options(4);
+  options.epochs = 1;
+  on_ranks(2, [&](Communicator& communicator) {
+    const auto source = std::make_shared<Counted>();
+    TrainingOptions own = options;
+    own.communicator = &communicator;
+    Network network = small_network();
+    fit(network, Data(source), {}, own);
+    EXPECT_EQ(source->reads.size(), communicator.rank() == 0 ? 96u + 48u : 48u);
+    EXPECT_EQ(network.preprocessing(), Preprocessing::learn(Data(source)));
+  });
+}
+
 // ---- Ranks that do not fit each other ----
 
-std::string failure(
-    std::size_t ranks,
-    const std::function<void(std::size_t, TrainingOptions&, Parts&, Network&)>& change) {
+// What the ranks say; all of them say it.
+std::string failure_of(std::size_t ranks, const std::function<void(Communicator&)>& work) {
   std::vector<std::string> texts(ranks);
   on_ranks(ranks, [&](Communicator& communicator) {
-    Parts parts;
-    Network network = small_network();
-    TrainingOptions options = small_options(4);
-    options.communicator = &communicator;
-    change(communicator.rank(), options, parts, network);
     try {
-      fit(network, parts.training, parts.validation, options);
+      work(communicator);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), Error::Kind::ranks);
       texts[communicator.rank()] = error.what();
@@ -244,32 +303,95 @@ std::string failure(
   return texts[0];
 }
 
+std::string failure(
+    std::size_t ranks,
+    const std::function<void(std::size_t, TrainingOptions&, Parts&, Network&)>& change) {
+  return failure_of(ranks, [&](Communicator& communicator) {
+    Parts parts;
+    Network network = small_network();
+    TrainingOptions options = small_options(4);
+    options.communicator = &communicator;
+    change(communicator.rank(), options, parts, network);
+    fit(network, parts.training, parts.validation, options);
+  });
+}
+
 TEST(Ranks, ADifferenceIsNamedWithRanksAndValues) {
   EXPECT_EQ(failure(3, [](std::size_t rank, TrainingOptions& options, Parts&,
                           Network&) { options.seed = rank == 2 ? 7 : 1; }),
-            "ranks do not train the same: seed is 1 on rank 0 and 7 on rank 2");
+            "the ranks differ: seed is 1 on rank 0 and 7 on rank 2");
   EXPECT_EQ(failure(2, [](std::size_t rank, TrainingOptions& options, Parts&,
                           Network&) { options.batch_size += rank; }),
-            "ranks do not train the same: batch is 24 on rank 0 and 25 on rank 1");
+            "the ranks differ: batch is 24 on rank 0 and 25 on rank 1");
   EXPECT_NE(failure(2,
                     [](std::size_t rank, TrainingOptions&, Parts& parts, Network&) {
                       if (rank == 1) parts.training = synthetic_digits(98, 5);
                     })
-                .find("data checksum is "),
+                .find("training checksum is "),
             std::string::npos);
-  EXPECT_NE(failure(2,
-                    [](std::size_t rank, TrainingOptions&, Parts&, Network& network) {
-                      if (rank == 1) network = small_network().with_outputs(10, OutputKind::values);
-                    })
-                .find("network is "),
-            std::string::npos);
+  EXPECT_EQ(failure(2,
+                    [](std::size_t rank, TrainingOptions& options, Parts&, Network&) {
+                      if (rank == 1) options.optimizer.kind = OptimizerOptions::Kind::sgd;
+                    }),
+            "the ranks differ: optimizer is adam on rank 0 and sgd on rank 1");
+  // Of a long text what lies around the difference is shown.
+  const std::string frozen =
+      failure(2, [](std::size_t rank, TrainingOptions&, Parts&, Network& network) {
+        if (rank == 1) network.freeze("5");
+      });
+  EXPECT_LT(frozen.size(), 240u);
+  EXPECT_NE(frozen.find(R"({"layer":"flatten"},)"), std::string::npos) << frozen;
+  EXPECT_NE(frozen.find(R"({"layer":"flatten","frozen":true},)"), std::string::npos) << frozen;
+}
+
+// The data follows from seed and fractions, so that it differs as well.
+TEST(Ranks, OfSeveralDifferencesTheCauseIsNamed) {
+  EXPECT_EQ(failure(2,
+                    [](std::size_t rank, TrainingOptions& options, Parts& parts, Network& network) {
+                      if (rank == 0) return;
+                      options.seed = 7;
+                      options.optimizer.beta1 = 0.5;
+                      network.freeze("0");
+                      parts.training = synthetic_digits(98, 7);
+                    }),
+            "the ranks differ: seed is 1 on rank 0 and 7 on rank 1");
 }
 
 // No rank may leave before all know: the others would wait for it.
 TEST(Ranks, OneWithFewerShardsThanRanksIsNamedByAll) {
   EXPECT_EQ(failure(3, [](std::size_t rank, TrainingOptions& options, Parts&,
                           Network&) { options.shards = rank == 1 ? 2 : 4; }),
-            "ranks do not train the same: shards is 4 on rank 0 and 2 on rank 1");
+            "the ranks differ: shards is 4 on rank 0 and 2 on rank 1");
+}
+
+TEST(Ranks, OneValueOfOneSampleIsADifference) {
+  const auto other = [](std::size_t rank) {
+    std::vector<float> values(28 * 28 * 500), targets(500);
+    values[28 * 28 * 57] = static_cast<float>(rank);
+    return Data::arrays(synthetic_digits(1).description(), values, targets);
+  };
+  EXPECT_TRUE(failure(2, [&](std::size_t rank, TrainingOptions&, Parts& parts, Network&) {
+                parts.training = other(rank);
+              }).starts_with("the ranks differ: training checksum is "));
+  EXPECT_TRUE(failure(2, [&](std::size_t rank, TrainingOptions&, Parts& parts, Network&) {
+                parts.validation = other(rank);
+              }).starts_with("the ranks differ: validation checksum is "));
+}
+
+TEST(Ranks, OtherDataIsNamedByEvaluate) {
+  const auto evaluated = [](std::size_t ranks, const std::function<Data(std::size_t)>& data) {
+    return failure_of(ranks, [&](Communicator& communicator) {
+      Network network = small_network();
+      evaluate(network, data(communicator.rank()), {.communicator = &communicator});
+    });
+  };
+  EXPECT_EQ(evaluated(2, [](std::size_t rank) { return synthetic_digits(rank == 0 ? 130 : 200); }),
+            "the ranks differ: evaluated samples is 130 on rank 0 and 200 on rank 1");
+  EXPECT_EQ(evaluated(3, [](std::size_t rank) { return rank == 2 ? Data() : synthetic_digits(9); }),
+            "the ranks differ: evaluated samples is 9 on rank 0 and 0 on rank 2");
+  EXPECT_TRUE(evaluated(2, [](std::size_t rank) {
+                return synthetic_digits(9, rank);
+              }).starts_with("the ranks differ: evaluated checksum is "));
 }
 
 TEST(Ranks, MoreThanShardsAreRefused) {

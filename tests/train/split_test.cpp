@@ -4,6 +4,7 @@
 #include <set>
 
 #include "files.h"
+#include "train/content_hash.h"
 
 namespace bnns::train {
 namespace {
@@ -68,6 +69,68 @@ TEST(Checksum, TellsOtherDataAndAnotherOrder) {
   EXPECT_NE(sum, hundred().subset(order).checksum());
   EXPECT_NE(sum, Data::arrays({.class_names = {"a", "c"}}, {1, 2}, {0, 1}).checksum());
   EXPECT_NE(synthetic_digits(100, 1).checksum(), synthetic_digits(100, 2).checksum());
+}
+
+TEST(Checksum, SeesEveryValueAndTarget) {
+  const DataDescription description = {.shape = {.width = 3}, .class_names = {"a", "b"}};
+  const std::vector<float> values(3000, 0.5f), targets(1000, 1);
+  const std::uint64_t sum = Data::arrays(description, values, targets).checksum();
+  for (const std::size_t n : {0, 1, 57, 500, 999}) {
+    std::vector<float> others = values, labels = targets;
+    others[3 * n + 2] = std::nextafter(0.5f, 1.0f);
+    labels[n] = 0;
+    EXPECT_NE(sum, Data::arrays(description, others, targets).checksum()) << n;
+    EXPECT_NE(sum, Data::arrays(description, values, labels).checksum()) << n;
+  }
+  EXPECT_EQ(Data().checksum(), 0u);
+}
+
+// A kind of data that says nothing of its content.
+class Plain final : public DataSource {
+ public:
+  explicit Plain(float last) : last_(last) {}
+  const DataDescription& description() const override { return description_; }
+  std::size_t size() const override { return 200; }
+  void read(std::size_t index, std::span<float> values, std::span<float> targets) override {
+    values[0] = index == 199 ? last_ : 0;
+    targets[0] = 0;
+  }
+
+ private:
+  DataDescription description_ = {.class_names = {"a", "b"}};
+  float last_;
+};
+
+TEST(Checksum, OfAnotherKindOfDataReadsAllSamples) {
+  const auto sum = [](float last) { return Data(std::make_shared<Plain>(last)).checksum(); };
+  EXPECT_EQ(sum(1), sum(1));
+  EXPECT_NE(sum(1), sum(2));
+}
+
+// Two contents that differ in one bit, one length or one border must not look alike.
+TEST(ContentHash, TellsSmallDifferences) {
+  std::set<std::uint64_t> seen;
+  std::size_t count = 0;
+  const auto see = [&](const std::string& text) {
+    ContentHash hash;
+    hash.add(text);
+    seen.insert(hash.value());
+    ++count;
+  };
+  for (std::size_t length = 0; length < 100; ++length) {
+    std::string text(length, '\0');
+    see(text);
+    for (std::size_t bit = 0; bit < 8 * length; ++bit) {
+      text[bit / 8] = static_cast<char>(1 << bit % 8);
+      see(text);
+      text[bit / 8] = 0;
+    }
+  }
+  EXPECT_EQ(seen.size(), count);
+  ContentHash first, second;
+  first.add("ab"), first.add("c");
+  second.add("a"), second.add("bc");
+  EXPECT_NE(first.value(), second.value());
 }
 
 TEST(Arrays, RefusesNumbersThatAreNotFinite) {

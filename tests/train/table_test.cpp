@@ -154,6 +154,15 @@ TEST(Table, RefusesBadValues) {
   expect_refused(many, {"line 258, column \"name\"", "\"n256\"", "at most 256 categories"});
 }
 
+TEST(Table, TheChecksumSeesEveryByte) {
+  std::string text = "a,b\n";
+  for (int row = 0; row < 300; ++row) text += "1,2\n";
+  const std::uint64_t sum = open(text).checksum();
+  EXPECT_EQ(open(text).checksum(), sum);
+  text[text.size() - 4] = '3';
+  EXPECT_NE(open(text).checksum(), sum);
+}
+
 TEST(Table, SmallNumbersAreZero) {
   const Data data = open("a,y\n1e-999,1.5\n0.1e-50,2\n");
   EXPECT_EQ(sample(data, 0).values[0], 0);

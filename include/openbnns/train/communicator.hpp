@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "api.hpp"
 
@@ -36,8 +39,22 @@ class OPENBNNS_TRAIN_API Communicator {
 };
 
 // NULL if no launcher of MPI started this process. Call it once, before anything else, in the
-// thread that will call fit(). Throws Error if a launcher did and the plug-in cannot be used.
+// thread that will call fit(). Throws Error if a launcher did and the plug-in cannot be used, or
+// cannot reach the other ranks; no rank has a number yet that the text could tell.
 OPENBNNS_TRAIN_API std::unique_ptr<Communicator> launched_communicator();
+
+// Names with their values, in the order in which they are compared.
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
+// fit() and evaluate() compare all that they are given. Whoever has more that must be the same on
+// all ranks, such as data that is used later, compares it first: a rank that finds out alone leaves
+// the others waiting. All ranks call it; where they differ, it throws Error::Kind::ranks on all of
+// them, with the first name whose values differ, the ranks and their values.
+OPENBNNS_TRAIN_API void require_agreement(Communicator& ranks, const NamedValues& values);
+
+// Makes the best SIMD target that all ranks have the one of this process, as bits are promised per
+// target. fit() does it too; all ranks call it. Throws Error::Kind::ranks if there is none.
+OPENBNNS_TRAIN_API void agree_on_target(Communicator& ranks);
 
 }  // namespace bnns::train
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,6 +77,13 @@ class OPENBNNS_TRAIN_API DataSource {
   virtual void read(std::size_t index, std::span<float> values, std::span<float> targets) = 0;
   // The targets alone. A source overrides it where they cost less than the whole sample.
   virtual void read_targets(std::size_t index, std::span<float> targets);
+  // A hash of the content beyond the description, for Data::checksum(): here of all samples as they
+  // are read. A source overrides it where something that costs less tells it from others.
+  virtual std::uint64_t fingerprint();
+
+ private:
+  friend class Data;
+  std::optional<std::uint64_t> known_fingerprint_;
 };
 
 // A selection of the samples of a source; copies share the source.
@@ -101,8 +109,9 @@ class OPENBNNS_TRAIN_API Data {
   std::size_t class_of(std::size_t index) const;
   // Classification: the number of samples of each class.
   std::vector<std::size_t> class_counts() const;
-  // Tells data of another run: a function of the description, the size, and the bits of values and
-  // targets of up to 64 samples at equal distances, the first among them.
+  // Tells other data from that of an earlier run or of another rank: a hash of the description, the
+  // content of the source and the selection. The source is looked at once; docs/data.md says what
+  // is compared of each kind. 0 without samples.
   std::uint64_t checksum() const;
 
  private:

@@ -50,6 +50,9 @@ struct TrainingResult {
   std::size_t best_epoch = 0;
   bool stopped = false;        // by the observer
   bool stopped_early = false;  // by patience
+  // Of the checkpoint that was resumed, where it was written with another SIMD target: the bits are
+  // not those of an uninterrupted run then.
+  std::string other_target;
   std::vector<LayerTime> layers;
 };
 
@@ -69,8 +72,8 @@ OPENBNNS_TRAIN_API TrainingResult fit(Network& network, const Data& training,
                                       const Data& validation, const TrainingOptions& options = {},
                                       Observer* observer = nullptr);
 
-// With the loss of `options`. If these have a communicator, all ranks call it, share the work, and
-// get the same figures.
+// With the loss of `options`. If these have a communicator, all ranks call it with the same data,
+// share the work, and get the same figures.
 OPENBNNS_TRAIN_API Metrics evaluate(Network& network, const Data& data,
                                     const TrainingOptions& options = {});
 

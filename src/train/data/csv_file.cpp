@@ -107,6 +107,11 @@ std::size_t CsvFile::find(const std::string& name) const {
   return place == places_.end() ? names_.size() : place->second;
 }
 
+void CsvFile::add_to(ContentHash& hash) const {
+  add_pieces(hash, file_.size(),
+             [this](std::uint64_t place, std::span<std::byte> bytes) { file_.read(place, bytes); });
+}
+
 void CsvFile::for_each_row(const std::function<void(const CsvParser&)>& visit) {
   offsets_.clear();
   bool is_header = has_header_;

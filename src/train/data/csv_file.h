@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "openbnns/train/open_data.hpp"
+#include "train/content_hash.h"
 #include "train/data/csv_parser.h"
 #include "train/files/input_file.h"
 
@@ -28,6 +29,8 @@ class CsvFile {
   bool has_header() const { return has_header_; }
   // Of the header, or "column 1" and so on.
   const std::vector<std::string>& names() const { return names_; }
+  // All bytes.
+  void add_to(ContentHash& hash) const;
   // The number of the column of this name, or names().size().
   std::size_t find(const std::string& name) const;
 

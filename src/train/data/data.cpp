@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <initializer_list>
 #include <numeric>
 #include <utility>
 
 #include "openbnns/train/data.hpp"
 #include "openbnns/train/error.hpp"
+#include "train/content_hash.h"
 
 namespace bnns::train {
 namespace {
@@ -29,35 +28,22 @@ class ArraySource final : public DataSource {
     std::copy_n(targets_.begin() + static_cast<std::ptrdiff_t>(index * targets.size()),
                 targets.size(), targets.begin());
   }
+  std::uint64_t fingerprint() override {
+    ContentHash hash;
+    hash.add(std::as_bytes(std::span(values_)));
+    hash.add(std::as_bytes(std::span(targets_)));
+    return hash.value();
+  }
 
  private:
   DataDescription description_;
   std::vector<float> values_, targets_;
 };
 
-// A sum that depends on the order of what is added (FNV-1a, over numbers instead of bytes).
-class Checksum {
- public:
-  void add(std::uint64_t number) {
-    state_ = (state_ ^ number) * 0x100000001B3;
-    state_ ^= state_ >> 32;
-  }
-  void add(std::initializer_list<std::uint64_t> numbers) {
-    for (const std::uint64_t number : numbers) add(number);
-  }
-  void add(const std::string& text) {
-    add(text.size());
-    for (const char c : text) add(static_cast<unsigned char>(c));
-  }
-  void add(const std::vector<std::string>& texts) {
-    add(texts.size());
-    for (const std::string& text : texts) add(text);
-  }
-  std::uint64_t value() const { return state_; }
-
- private:
-  std::uint64_t state_ = 0xCBF29CE484222325;
-};
+void add(ContentHash& hash, const std::vector<std::string>& texts) {
+  hash.add(texts.size());
+  for (const std::string& text : texts) hash.add(text);
+}
 
 std::vector<std::size_t> all_of(const DataSource& source) {
   std::vector<std::size_t> selection(source.size());
@@ -74,6 +60,17 @@ void require(bool condition, const std::string& text) {
 void DataSource::read_targets(std::size_t index, std::span<float> targets) {
   std::vector<float> values(description().shape.count());
   read(index, values, targets);
+}
+
+std::uint64_t DataSource::fingerprint() {
+  ContentHash hash;
+  std::vector<float> values(description().shape.count()), targets(description().target_count());
+  for (std::size_t index = 0; index < size(); ++index) {
+    read(index, values, targets);
+    hash.add(std::as_bytes(std::span(values)));
+    hash.add(std::as_bytes(std::span(targets)));
+  }
+  return hash.value();
 }
 
 Data::Data(std::shared_ptr<DataSource> source) : Data(source, all_of(*source)) {}
@@ -157,26 +154,26 @@ std::vector<std::size_t> Data::class_counts() const {
 }
 
 std::uint64_t Data::checksum() const {
-  constexpr std::size_t kSamples = 64;
-  Checksum sum;
+  if (empty()) return 0;
+  std::optional<std::uint64_t>& fingerprint = source_->known_fingerprint_;
+  if (!fingerprint) fingerprint = source_->fingerprint();
+  ContentHash hash;
   const DataDescription& d = description();
-  sum.add({static_cast<std::uint64_t>(d.task), static_cast<std::uint64_t>(d.kind), d.shape.width,
-           d.shape.height, d.shape.channels, size()});
-  sum.add(d.class_names);
-  sum.add(d.target_names);
-  sum.add(d.target_column);
+  for (const std::size_t number :
+       {static_cast<std::size_t>(d.task), static_cast<std::size_t>(d.kind), d.shape.width,
+        d.shape.height, d.shape.channels}) {
+    hash.add(number);
+  }
+  add(hash, d.class_names);
+  add(hash, d.target_names);
+  hash.add(d.target_column);
   for (const TableColumn& column : d.columns) {
-    sum.add(column.name);
-    sum.add(column.categories);
+    hash.add(column.name);
+    add(hash, column.categories);
   }
-  std::vector<float> values(d.shape.count()), targets(d.target_count());
-  const std::size_t samples = std::min(size(), kSamples);
-  for (std::size_t i = 0; i < samples; ++i) {
-    read(i * size() / samples, values, targets);
-    for (const float value : values) sum.add(std::bit_cast<std::uint32_t>(value));
-    for (const float target : targets) sum.add(std::bit_cast<std::uint32_t>(target));
-  }
-  return sum.value();
+  hash.add(*fingerprint);
+  hash.add(std::as_bytes(std::span(selection_)));
+  return hash.value();
 }
 
 }  // namespace bnns::train

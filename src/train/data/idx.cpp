@@ -150,6 +150,13 @@ void IdxFile::read_bytes(std::uint64_t offset, std::span<std::byte> bytes) const
   }
 }
 
+void IdxFile::add_to(ContentHash& hash) const {
+  hash.add(type_->code);
+  add_pieces(hash, element_bytes_, [this](std::uint64_t offset, std::span<std::byte> bytes) {
+    read_bytes(offset, bytes);
+  });
+}
+
 std::span<const std::byte> IdxFile::sample_bytes(std::size_t index) const {
   const std::size_t count = sample_count_ * type_->bytes;
   buffer_.resize(count);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "train/content_hash.h"
 #include "train/files/input_file.h"
 #include "train/files/temporary_file.h"
 
@@ -36,6 +37,8 @@ class IdxFile {
   std::size_t size() const { return dimensions_[0]; }
   // Elements of one sample.
   std::size_t sample_count() const { return sample_count_; }
+  // All elements as they are stored, packed or not.
+  void add_to(ContentHash& hash) const;
   // One element of a sample as it is stored.
   double element(std::size_t index, std::size_t i = 0) const;
   // All elements of a sample: bytes as pixels in [0, 1], other types as they are, if finite.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "openbnns/train/open_data.hpp"
+#include "train/content_hash.h"
 #include "train/data/fail.h"
 #include "train/data/idx.h"
 
@@ -31,6 +32,12 @@ class IdxSource final : public DataSource {
   }
   void read_targets(std::size_t index, std::span<float> targets) override {
     targets[0] = static_cast<float>(classes_[index]);
+  }
+  std::uint64_t fingerprint() override {
+    ContentHash hash;
+    images_.add_to(hash);
+    hash.add(std::as_bytes(std::span(classes_)));
+    return hash.value();
   }
 
  private:

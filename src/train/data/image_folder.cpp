@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/content_hash.h"
 #include "train/data/fail.h"
 #include "train/data/image.h"
 #include "train/data/split.h"
@@ -25,6 +26,7 @@ constexpr std::size_t kMaxClasses = 10000;
 struct ImageFile {
   std::string name;
   std::size_t class_index;
+  std::uint64_t bytes = 0;  // the size of the file
 };
 
 class ImageFolder final : public DataSource {
@@ -44,6 +46,17 @@ class ImageFolder final : public DataSource {
   }
   void read_targets(std::size_t index, std::span<float> targets) override {
     targets[0] = static_cast<float>(files_[index].class_index);
+  }
+  // Names and sizes: to read all pictures may take longer than an epoch of one rank.
+  std::uint64_t fingerprint() override {
+    ContentHash hash;
+    hash.add(resample_);
+    for (const ImageFile& file : files_) {
+      hash.add(file.name);
+      hash.add(file.class_index);
+      hash.add(file.bytes);
+    }
+    return hash.value();
   }
   std::string path(std::size_t index) const {
     const ImageFile& file = files_[index];
@@ -109,14 +122,15 @@ void check_options(const ImageOptions& options) {
 }
 
 // What the options leave open is as in the first image. Looks at the headers of all images, so that
-// what is no image is found before training begins.
+// what is no image is found before training begins, and notes the sizes of the files.
 SampleShape find_shape(const ImageOptions& options, const std::string& folder,
-                       const std::vector<ImageFile>& files,
-                       const std::vector<std::string>& classes) {
+                       std::vector<ImageFile>& files, const std::vector<std::string>& classes) {
   SampleShape shape = {options.width, options.height, options.channels};
-  for (const ImageFile& file : files) {
+  for (ImageFile& file : files) {
     const std::string path = folder + "/" + classes[file.class_index] + "/" + file.name;
-    const SampleShape own = read_image_shape(InputFile(path));
+    const InputFile input(path);
+    file.bytes = input.size();
+    const SampleShape own = read_image_shape(input);
     if (shape.width == 0) shape.width = own.width;
     if (shape.height == 0) shape.height = own.height;
     if (shape.channels == 0) shape.channels = own.channels;

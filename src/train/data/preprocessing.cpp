@@ -78,6 +78,7 @@ Preprocessing Preprocessing::learn(const Data& training) {
   const DataDescription& d = training.description();
   Preprocessing result;
   result.description_ = d;
+  if (d.kind == SampleKind::ids && d.task == Task::classification) return result;
   const std::size_t groups = is_by_channel(d) ? d.shape.channels : d.shape.count();
   const std::size_t group_size = d.shape.count() / groups;
   std::vector<Moments> of_values(groups), of_targets(d.target_names.size());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "openbnns/train/open_data.hpp"
+#include "train/content_hash.h"
 #include "train/counter_random.h"
 
 namespace bnns::train {
@@ -224,6 +225,12 @@ class SyntheticDigits final : public DataSource {
   }
   void read_targets(std::size_t index, std::span<float> targets) override {
     targets[0] = static_cast<float>(index % kClasses);
+  }
+  std::uint64_t fingerprint() override {
+    ContentHash hash;
+    hash.add(seed_);
+    hash.add(count_);
+    return hash.value();
   }
 
  private:

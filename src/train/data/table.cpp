@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/content_hash.h"
 #include "train/data/csv_columns.h"
 #include "train/data/csv_file.h"
 #include "train/data/csv_value.h"
@@ -54,6 +55,11 @@ class Table final : public DataSource {
   }
   void read_targets(std::size_t index, std::span<float> targets) override {
     targets[0] = target(file_.row(index), index);
+  }
+  std::uint64_t fingerprint() override {
+    ContentHash hash;
+    file_.add_to(hash);
+    return hash.value();
   }
 
  private:

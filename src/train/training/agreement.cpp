@@ -1,15 +1,17 @@
-#include "train/training/agreement.h"
-
+// What ranks must have in common before they work together.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "openbnns/openbnns.h"
+#include "openbnns/train/communicator.hpp"
 #include "openbnns/train/error.hpp"
+#include "train/training/named_values.h"
 #include "train/training/ranks.h"
 
-namespace bnns::train::impl {
+namespace bnns::train {
 namespace {
 
 // From the target in use on: a user who asked for a lower one shall have it.
@@ -25,22 +27,15 @@ std::vector<std::string> usable_targets() {
 
 // Decided by rank 0; empty: there is nothing wrong.
 void require_verdict(Communicator& ranks, std::string verdict) {
-  broadcast_text(ranks, verdict);
+  impl::broadcast_text(ranks, verdict);
   if (!verdict.empty()) throw Error(Error::Kind::ranks, verdict);
 }
 
-std::string shown(const nlohmann::json& json, const std::string& name) {
-  const auto found = json.find(name);
-  return found == json.end() ? "nothing" : found->dump().substr(0, 80);
-}
-
-std::string difference(const std::vector<nlohmann::json>& values) {
-  for (std::size_t rank = 1; rank < values.size(); ++rank) {
-    for (const auto& [name, value] : values[0].items()) {
-      const auto other = values[rank].find(name);
-      if (other != values[rank].end() && *other == value) continue;
-      return fmt::format("ranks do not train the same: {} is {} on rank 0 and {} on rank {}", name,
-                         shown(values[0], name), shown(values[rank], name), rank);
+std::string verdict_on(const std::vector<NamedValues>& all) {
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (const auto difference = impl::difference_of(all[0], all[rank])) {
+      return fmt::format("the ranks differ: {} is {} on rank 0 and {} on rank {}", difference->name,
+                         difference->first, difference->second, rank);
     }
   }
   return "";
@@ -50,7 +45,8 @@ std::string difference(const std::vector<nlohmann::json>& values) {
 
 void agree_on_target(Communicator& ranks) {
   const std::vector<std::string> own = usable_targets();
-  const std::vector<std::string> all = gather_texts(ranks, fmt::format("{}", fmt::join(own, " ")));
+  const std::vector<std::string> all =
+      impl::gather_texts(ranks, fmt::format("{}", fmt::join(own, " ")));
   std::string chosen, verdict;
   if (ranks.rank() == 0) {
     for (const std::string& name : own) {
@@ -70,18 +66,20 @@ void agree_on_target(Communicator& ranks) {
     }
   }
   require_verdict(ranks, verdict);
-  broadcast_text(ranks, chosen);
+  impl::broadcast_text(ranks, chosen);
   if (chosen != OpenBNNSGetTarget() && OpenBNNSSetTarget(chosen.c_str()) != 0) {
     throw Error(Error::Kind::usage, OpenBNNSGetLastError());
   }
 }
 
-void require_agreement(Communicator& ranks, const nlohmann::json& values) {
-  std::vector<nlohmann::json> all;
-  for (const std::string& text : gather_texts(ranks, values.dump())) {
-    all.push_back(nlohmann::json::parse(text));
+void require_agreement(Communicator& ranks, const NamedValues& values) {
+  using Json = nlohmann::json;
+  const std::string own = Json(values).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::vector<NamedValues> all;
+  for (const std::string& text : impl::gather_texts(ranks, own)) {
+    all.push_back(Json::parse(text).get<NamedValues>());
   }
-  require_verdict(ranks, all.empty() ? "" : difference(all));
+  require_verdict(ranks, verdict_on(all));
 }
 
-}  // namespace bnns::train::impl
+}  // namespace bnns::train

@@ -10,6 +10,7 @@
 #include "train/files/model.h"
 #include "train/files/safetensors.h"
 #include "train/network/state.h"
+#include "train/training/named_values.h"
 #include "train/training/ranks.h"
 #include "train/training/run_state.h"
 
@@ -97,15 +98,23 @@ EpochRecord record_of(const Json& json, const std::string& where) {
   return record;
 }
 
-void require_same_run(const Json& found, const Json& wanted, const std::string& where) {
-  if (!found.is_object()) fail(where, "run.arithmetic is not an object");
-  for (const auto& [name, value] : wanted.items()) {
-    const auto other = found.find(name);
-    if (other == found.end() || *other != value) {
-      fail(where, fmt::format("it is the checkpoint of another run: {} was {}, and is {} now", name,
-                              other == found.end() ? "not there" : other->dump().substr(0, 60),
-                              value.dump()));
-    }
+// Everything that the arithmetic of a run depends on, but the network and its parameters.
+NamedValues arithmetic_of(const TrainingOptions& options, const Data& training) {
+  NamedValues values = values_of(options);
+  append(values, values_of("training", training));
+  return values;
+}
+
+void require_same_run(const Json& json, const NamedValues& wanted, const std::string& where) {
+  NamedValues found;
+  try {
+    json.get_to(found);
+  } catch (const Json::exception&) {
+    fail(where, "run.arithmetic is not a list of names and values");
+  }
+  if (const auto difference = difference_of(wanted, found)) {
+    fail(where, fmt::format("it is the checkpoint of another run: {} was {}, and is {} now",
+                            difference->name, difference->second, difference->first));
   }
 }
 
@@ -145,49 +154,7 @@ TensorFile shared(TensorFile content, Communicator& ranks) {
   return content;
 }
 
-TensorFile read_checkpoint(const TrainingOptions& options) {
-  Communicator* const ranks = options.communicator;
-  TensorFile content;
-  if (!ranks || ranks->rank() == 0) content = read_safetensors(options.checkpoint);
-  return ranks ? shared(std::move(content), *ranks) : content;
-}
-
 }  // namespace
-
-Json arithmetic_of(const TrainingOptions& options, const Data& training) {
-  const OptimizerOptions& o = options.optimizer;
-  const Schedule& s = options.schedule;
-  Json json = {{"data checksum", fmt::format("{:016x}", training.checksum())},
-               {"training samples", training.size()},
-               {"batch", options.batch_size},
-               {"seed", options.seed},
-               {"shards", options.shards},
-               {"loss", static_cast<int>(options.loss)},
-               {"label smoothing", options.label_smoothing},
-               {"huber delta", options.huber_delta},
-               {"class weights", options.class_weights},
-               {"optimizer", static_cast<int>(o.kind)},
-               {"learning rate", o.learning_rate},
-               {"momentum", o.momentum},
-               {"nesterov", o.nesterov},
-               {"beta1", o.beta1},
-               {"beta2", o.beta2},
-               {"alpha", o.alpha},
-               {"epsilon", o.epsilon},
-               {"weight decay", o.weight_decay},
-               {"clip norm", o.clip_norm},
-               {"clip value", o.clip_value},
-               {"schedule", static_cast<int>(s.kind)},
-               {"warm-up", s.warm_up_steps},
-               {"step epochs", s.step_epochs},
-               {"step factor", s.step_factor},
-               {"least", s.least},
-               {"shift", options.augmentation.max_shift},
-               {"flip", options.augmentation.flip}};
-  // Only the cosine knows how long the run is.
-  if (s.kind == Schedule::Kind::cosine) json["epochs"] = options.epochs;
-  return json;
-}
 
 void RunState::save(Network& network, const Data& training, const TrainingOptions& options) const {
   TensorFile content = model_content(network);
@@ -198,7 +165,7 @@ void RunState::save(Network& network, const Data& training, const TrainingOption
                     {"samples", samples}, {"records", list},
                     {"best", best_epoch}, {"target", OpenBNNSGetTarget()}};
   content.metadata["run"] = run.dump();
-  content.metadata["run.arithmetic"] = arithmetic_of(options, training).dump();
+  content.metadata["run.arithmetic"] = Json(arithmetic_of(options, training)).dump();
   const std::vector<Tensor>& moments = optimizer_.moments();
   for (std::size_t k = 0; k < moments.size(); ++k) {
     content.tensors.push_back(flat("moments." + std::to_string(k), moments[k].values()));
@@ -211,8 +178,21 @@ void RunState::save(Network& network, const Data& training, const TrainingOption
 }
 
 void RunState::load(Network& network, const Data& training, const TrainingOptions& options) {
+  Communicator* const ranks = options.communicator;
+  TensorFile content;
+  // A file that is refused is so before the others have it: one rank says why, and ends them.
+  if (!ranks || ranks->rank() == 0) {
+    content = read_safetensors(options.checkpoint);
+    restore(content, network, training, options);
+  }
+  if (!ranks) return;
+  content = shared(std::move(content), *ranks);
+  if (ranks->rank() != 0) restore(content, network, training, options);
+}
+
+void RunState::restore(const TensorFile& content, Network& network, const Data& training,
+                       const TrainingOptions& options) {
   const std::string& where = options.checkpoint;
-  const TensorFile content = read_checkpoint(options);
   const auto text = content.metadata.find("run"),
              arithmetic = content.metadata.find("run.arithmetic");
   if (text == content.metadata.end() || arithmetic == content.metadata.end()) {
@@ -235,6 +215,8 @@ void RunState::load(Network& network, const Data& training, const TrainingOption
     fail(where, fmt::format("it has records of {} epochs, is in epoch {}, its best one is {}",
                             read.size(), run.integer("epoch") + 1, run.integer("best")));
   }
+  const Json& target = run.field("target");
+  if (!target.is_string()) fail(where, "run.target is no text");
   const std::size_t count = parameters_.weights().count();
   std::vector<std::vector<float>> moments;
   for (std::size_t k = 0; k < optimizer_.moments().size(); ++k) {
@@ -255,6 +237,7 @@ void RunState::load(Network& network, const Data& training, const TrainingOption
   samples = run.integer("samples");
   best_epoch = run.integer("best");
   records = std::move(read);
+  loaded_target_ = target.get<std::string>();
 }
 
 }  // namespace bnns::train::impl

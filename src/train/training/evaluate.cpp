@@ -11,6 +11,7 @@
 #include "train/training/batches.h"
 #include "train/training/checks.h"
 #include "train/training/loss.h"
+#include "train/training/named_values.h"
 #include "train/training/ranks.h"
 
 namespace bnns::train {
@@ -105,6 +106,9 @@ void share(const impl::Ranks& ranks, std::vector<std::vector<std::size_t>>& coun
 }  // namespace
 
 Metrics evaluate(Network& network, const Data& data, const TrainingOptions& options) {
+  if (options.communicator) {
+    require_agreement(*options.communicator, impl::values_of("evaluated", data));
+  }
   Metrics metrics = {.samples = data.size()};
   if (data.empty()) return metrics;
   impl::require_match(network, data);

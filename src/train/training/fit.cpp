@@ -12,8 +12,9 @@
 #include "openbnns/openbnns.h"
 #include "openbnns/train/error.hpp"
 #include "openbnns/train/preprocessing.hpp"
-#include "train/training/agreement.h"
+#include "train/content_hash.h"
 #include "train/training/checks.h"
+#include "train/training/named_values.h"
 #include "train/training/optimizer.h"
 #include "train/training/ranks.h"
 #include "train/training/run_state.h"
@@ -65,10 +66,13 @@ class Training {
 
   TrainingResult run() {
     if (options_.resume) state_.load(network_, training_, options_);
-    bool early = false;
+    bool early = decided(is_early());  // the run of the checkpoint may have ended so
     while (state_.epoch < options_.epochs && !stop_ && !early) {
       run_epoch();
-      if (state_.step == steps_) early = finish_epoch();
+      if (state_.step == steps_) {
+        finish_epoch();
+        early = decided(is_early());
+      }
       if (!options_.checkpoint.empty() && ranks_.rank() == 0) {
         state_.save(network_, training_, options_);
       }
@@ -79,6 +83,7 @@ class Training {
             .best_epoch = state_.best_epoch,
             .stopped = !finished,
             .stopped_early = early,
+            .other_target = other_target(),
             .layers = layer_times()};
   }
 
@@ -129,8 +134,13 @@ class Training {
     return wish;
   }
 
-  // True if training ends for want of progress.
-  bool finish_epoch() {
+  // Training ends for want of progress.
+  bool is_early() const {
+    return options_.patience > 0 && state_.has_best() &&
+           state_.epoch - state_.best_epoch >= options_.patience;
+  }
+
+  void finish_epoch() {
     EpochRecord record = {.epoch = state_.epoch + 1,
                           .training_loss = mean_loss(),
                           .training_accuracy = accuracy(),
@@ -138,12 +148,15 @@ class Training {
                           .learning_rate = rate_,
                           .seconds = state_.seconds,
                           .samples_per_second = samples_per_second()};
-    if (!validation_.empty()) record.is_best = state_.offer_best(record);
+    if (!validation_.empty()) record.is_best = decided(state_.is_best(record));
+    if (record.is_best) state_.keep_best(record);
     state_.records.push_back(record);
     state_.begin_epoch(state_.epoch + 1);
     observer_.on_epoch(record, layer_times());
-    return decided(options_.patience > 0 && state_.has_best() &&
-                   state_.epoch - state_.best_epoch >= options_.patience);
+  }
+
+  std::string other_target() const {
+    return state_.loaded_target() == OpenBNNSGetTarget() ? "" : state_.loaded_target();
   }
 
   double samples_per_second() const {
@@ -178,32 +191,43 @@ class Training {
   bool stop_ = false;  // the observer asked for it
 };
 
-// FNV-1a over the bytes of the parameters.
 std::uint64_t checksum_of(impl::ParameterSet& parameters) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
+  ContentHash hash;
   for (const Tensor* tensor : {&parameters.weights(), &parameters.state()}) {
-    for (const std::byte byte : std::as_bytes(tensor->values())) {
-      hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3u;
-    }
+    hash.add(std::as_bytes(tensor->values()));
   }
-  return hash;
+  return hash.value();
+}
+
+// Rank 0 learns for all: others read no samples that are not theirs.
+Preprocessing learnt(const Data& training, Communicator* ranks) {
+  if (!ranks) return Preprocessing::learn(training);
+  std::string json;
+  if (ranks->rank() == 0) json = Preprocessing::learn(training).to_json();
+  impl::broadcast_text(*ranks, json);
+  return Preprocessing::from_json(json);
 }
 
 // The ranks must train the same network on the same data in the same way.
 void agree(Communicator& ranks, Network& network, const Data& training, const Data& validation,
            const TrainingOptions& options) {
-  nlohmann::json values = impl::arithmetic_of(options, training);
-  values["version"] = OpenBNNSGetVersion();
-  values["network"] = network.to_json();
-  values["weights"] = fmt::format("{:016x}", checksum_of(network.state().parameters()));
-  values["epochs"] = options.epochs;
-  values["patience"] = options.patience;
-  values["keep best"] = options.keep_best;
-  values["resume"] = options.resume;
-  values["validation samples"] = validation.size();
-  values["validation checksum"] =
-      validation.empty() ? "" : fmt::format("{:016x}", validation.checksum());
-  impl::require_agreement(ranks, values);
+  using Json = nlohmann::ordered_json;
+  NamedValues values = {{"version", OpenBNNSGetVersion()}};
+  impl::append(values, impl::values_of(options));
+  impl::append(values, {{"epochs", fmt::format("{}", options.epochs)},
+                        {"patience", fmt::format("{}", options.patience)},
+                        {"keep best", fmt::format("{}", options.keep_best)},
+                        {"resume", fmt::format("{}", options.resume)},
+                        {"initialize", fmt::format("{}", options.initialize)},
+                        {"network", Json::parse(network.to_json()).dump()}});
+  if (!options.initialize) {
+    impl::append(values,
+                 {{"weights", fmt::format("{:016x}", checksum_of(network.state().parameters()))},
+                  {"preprocessing", network.preprocessing().to_json()}});
+  }
+  impl::append(values, impl::values_of("training", training));
+  impl::append(values, impl::values_of("validation", validation));
+  require_agreement(ranks, values);
 }
 
 }  // namespace
@@ -219,18 +243,7 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   used.batch_size = std::min(options.batch_size, training.size());
   used.shards = std::min(used.shards, used.batch_size);
   Communicator* const ranks = options.communicator;
-  if (ranks) impl::agree_on_target(*ranks);
-  if (options.initialize) network.initialize(options.seed);
-  // A network that is trained further goes on seeing samples as it did, if they are of the same
-  // kind.
-  if (options.initialize || !(network.preprocessing().description() == description)) {
-    network.set_preprocessing(Preprocessing::learn(training));
-  }
-  network.info().task = description.task;
-  network.info().class_names = description.class_names;
-  network.info().target_names = description.target_names;
-  network.info().notes["version"] = OpenBNNSGetVersion();
-  network.info().notes["target"] = OpenBNNSGetTarget();
+  if (ranks) agree_on_target(*ranks);
   if (ranks) agree(*ranks, network, training, validation, used);
   // Only now: an error that not all ranks see would leave the others waiting.
   if (ranks && ranks->size() > used.shards) {
@@ -238,6 +251,17 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
                 fmt::format("there are {} ranks; batches of {} in {} shards have work for {}",
                             ranks->size(), used.batch_size, options.shards, used.shards));
   }
+  if (options.initialize) network.initialize(options.seed);
+  // A network that is trained further goes on seeing samples as it did, if they are of the same
+  // kind.
+  if (options.initialize || !(network.preprocessing().description() == description)) {
+    network.set_preprocessing(learnt(training, ranks));
+  }
+  network.info().task = description.task;
+  network.info().class_names = description.class_names;
+  network.info().target_names = description.target_names;
+  network.info().notes["version"] = OpenBNNSGetVersion();
+  network.info().notes["target"] = OpenBNNSGetTarget();
   Observer silent;
   return Training(network, training, validation, used, observer ? *observer : silent).run();
 }

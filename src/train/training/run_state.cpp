@@ -24,12 +24,14 @@ void RunState::begin_epoch(std::size_t next) {
   right = samples = timed_samples = 0;
 }
 
-bool RunState::offer_best(const EpochRecord& record) {
-  if (has_best() && !is_better(record.validation, records[best_epoch - 1].validation)) return false;
+bool RunState::is_best(const EpochRecord& record) const {
+  return !has_best() || is_better(record.validation, records[best_epoch - 1].validation);
+}
+
+void RunState::keep_best(const EpochRecord& record) {
   best_epoch = record.epoch;
   best_weights_ = copy_of(parameters_.weights());
   best_state_ = copy_of(parameters_.state());
-  return true;
 }
 
 void RunState::restore_best() {

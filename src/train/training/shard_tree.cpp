@@ -71,7 +71,17 @@ ShardSum ShardTree::run(std::size_t samples, const RunShard& run_shard) {
   const float count = static_cast<float>(all.sum.shards);
   std::ranges::transform(all.state.values(), parameters_.state().data(),
                          [&](float sum) { return sum / count; });
+  keep_frozen_state();
   return all.sum;
+}
+
+// Of n equal statistics the mean need not be the same number: 3 x / 3 may be another float than x.
+void ShardTree::keep_frozen_state() {
+  for (const ParameterSet::Entry& entry : parameters_.entries()) {
+    if (!entry.rule.is_state || !entry.frozen) continue;
+    std::ranges::copy(std::span(state_before_).subspan(entry.offset, entry.count),
+                      parameters_.values(entry).data());
+  }
 }
 
 void ShardTree::run_tree(std::size_t first, std::size_t last, std::size_t slot, bool streaming) {

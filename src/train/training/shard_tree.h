@@ -66,6 +66,7 @@ class ShardTree {
   void begin_receives();
   Slot& received(std::size_t first);
   void broadcast_sum();
+  void keep_frozen_state();
 
   ParameterSet& parameters_;
   std::vector<Sequence::Segment> segments_;
