@@ -2,9 +2,7 @@
 // wrong, forward, backward and reserve.
 #include <cmath>
 
-#include "generate.h"
-#include "hooks.h"
-#include "run.h"
+#include "one_input.h"
 
 namespace fuzz {
 namespace {
@@ -46,21 +44,15 @@ void fill_indices(Provider& p, Memory& memory, size_t index, size_t limit) {
 
 // ---- Embedding ----
 
-struct Embedding {
+struct Embedding : OneInput {
   explicit Embedding(Provider& p);
   void check_creation() const;
 
   BNNSFilterParameters filter;
   BNNSLayerParametersEmbedding layer = {};
-  Memory memory;
   Source dictionary;
-  BNNSNDArrayDescriptor weights_delta = {}, out_delta = {};
-  Batch in_batch, out_batch, out_delta_batch;
-  size_t in = kNowhere, out = kNowhere, dw = kNowhere, dy = kNowhere;
-
-  uint32_t shared() const {
-    return (filter.flags & BNNSFlagsUseClientPtr) != 0 ? dictionary.mask() : 0;
-  }
+  BNNSNDArrayDescriptor weights_delta = {};
+  size_t dw = kNowhere;
 };
 
 Embedding::Embedding(Provider& p) : filter(filter_parameters(p)) {
@@ -83,64 +75,31 @@ Embedding::Embedding(Provider& p) : filter(filter_parameters(p)) {
   weights_delta = delta_of(p, layer.dictionary);
   out_delta = delta_of(p, layer.o_desc);
   if (!p.one_in(20)) weights_delta.data_type = out_delta.data_type = BNNSDataTypeFloat32;
-  const Batch batch = batch_of(p);
-  in_batch = with_stride(p, batch, model_of(layer.i_desc));
-  out_batch = with_stride(p, batch, model_of(layer.o_desc));
-  out_delta_batch = with_stride(p, batch, model_of(out_delta));
   dictionary = Source(p, memory, layer.dictionary);
-  std::vector<size_t> earlier;
-  if (shared() != 0 && dictionary.data != kNowhere) earlier.push_back(dictionary.data);
-  const auto add = [&](const BNNSNDArrayDescriptor& d, const Batch& b) {
-    const size_t t = place(p, memory, model_of(d), b, earlier);
-    if (t != kNowhere) earlier.push_back(t);
-    return t;
-  };
-  in = add(layer.i_desc, in_batch);
-  out = add(layer.o_desc, out_batch);
-  dy = add(out_delta, out_delta_batch);
-  dw = add(weights_delta, {});
-  memory.allocate(p.number<uint16_t>());
+  if ((filter.flags & BNNSFlagsUseClientPtr) != 0) {
+    parameters = dictionary.mask();
+    if (dictionary.data != kNowhere) earlier.push_back(dictionary.data);
+  }
+  place_tensors(p, layer.i_desc, layer.o_desc);
+  dw = add(p, weights_delta, {});
+  connect_tensors(p, layer.i_desc, layer.o_desc);
   dictionary.set(p, memory, layer.dictionary);
-  out_delta.data = address(memory, dy);
   weights_delta.data = address(memory, dw);
   fill_indices(p, memory, in, items);
-  show("i_desc", layer.i_desc);
-  show("o_desc", layer.o_desc);
   show("dictionary", layer.dictionary);
-  show("out_delta", out_delta);
   show("weights_delta", weights_delta);
-  show("batch", in_batch.size);
 }
 
 void Embedding::check_creation() const {
   const char* function = "BNNSFilterCreateLayerEmbedding";
-  const Model in_model = model_of(layer.i_desc), out_model = model_of(layer.o_desc);
+  check_descriptors(function, layer.i_desc, layer.o_desc);
   const Model table = model_of(layer.dictionary);
-  expect(in_model.legal && out_model.legal && table.legal, function,
-         "accepts a descriptor it must refuse");
-  expect(!in_model.opaque && !out_model.opaque && !table.opaque, function,
-         "accepts an opaque layout");
-  expect(!overlaps_itself(out_model), function, "accepts an o_desc with overlapping elements");
+  expect(table.legal && !table.opaque, function, "accepts a dictionary it must refuse");
   expect(contains(kIndexTypes, layer.i_desc.data_type), function, "accepts what is no index");
   expect(std::isfinite(layer.max_norm) && layer.max_norm >= 0, function, "accepts any max_norm");
 }
 
-void forward(Provider& p, Embedding& c, const Pair& filters) {
-  const bool possible = c.in != kNowhere && c.out != kNowhere;
-  const void* in = p.one_in(40) || !possible ? nullptr : c.memory.data(c.in);
-  void* out = p.one_in(40) || !possible ? nullptr : c.memory.data(c.out);
-  Promise promise;
-  promise.used = mask_of(c.in) | mask_of(c.out) | c.shared();
-  promise.written = c.in_batch.size == 0 ? 0 : mask_of(c.out);
-  promise.overwritten = promise.written;
-  promise.apart = mask_of(c.in) | c.shared();
-  run("BNNSFilterApplyBatch", p, c.memory, promise, [&](size_t k) {
-    return BNNSFilterApplyBatch(filters[k], c.in_batch.size, in, c.in_batch.stride, out,
-                                c.out_batch.stride) == 0;
-  });
-}
-
-void backward(Provider& p, Embedding& c, const Pair& filters) {
+void gradients(Provider& p, Embedding& c, const Pair& filters) {
   const bool give_in = c.in != kNowhere && !p.one_in(20);
   const bool want = c.dw != kNowhere && !p.one_in(20);
   BNNSNDArrayDescriptor* in_delta = p.one_in(30) ? &c.out_delta : nullptr;
@@ -168,7 +127,7 @@ void embedding(Provider& p) {
   if (!filters) return;
   c.check_creation();
   some_calls(
-      p, filters, [&] { forward(p, c, filters); }, [&] { backward(p, c, filters); });
+      p, filters, [&] { forward(p, c, filters); }, [&] { gradients(p, c, filters); });
 }
 
 // ---- Gather and scatter ----

@@ -1,8 +1,6 @@
 // Permute and padding filters, forward, backward and reserve; BNNSTile, BNNSTileBackward,
 // BNNSShuffle and BNNSBandPart.
-#include "generate.h"
-#include "hooks.h"
-#include "run.h"
+#include "one_input.h"
 
 namespace fuzz {
 namespace {
@@ -20,41 +18,17 @@ size_t small_rank(const BNNSNDArrayDescriptor& d) {
 
 // ---- Filters ----
 
-struct Case {
+struct Case : OneInput {
   bool permutes = false;
   BNNSLayerParametersPermute permute = {};
   BNNSLayerParametersPadding padding = {};
-  Memory memory;
-  BNNSNDArrayDescriptor in_delta = {}, out_delta = {};
-  Batch in_batch, out_batch, in_delta_batch, out_delta_batch;
-  size_t in = kNowhere, out = kNowhere, dx = kNowhere, dy = kNowhere;
 
   explicit Case(Provider& p) : permutes(p.one_in(2)) {
     permutes ? choose_permute(p) : choose_padding(p);
-    in_delta = delta_of(p, i_desc());
-    out_delta = delta_of(p, o_desc());
+    choose_deltas(p, i_desc(), o_desc());
     if (!p.one_in(20)) in_delta.data_type = out_delta.data_type = BNNSDataTypeFloat32;
-    const Batch batch = batch_of(p);
-    in_batch = with_stride(p, batch, model_of(i_desc()));
-    out_batch = with_stride(p, batch, model_of(o_desc()));
-    in_delta_batch = with_stride(p, batch, model_of(in_delta));
-    out_delta_batch = with_stride(p, batch, model_of(out_delta));
-    std::vector<size_t> earlier;
-    const auto add = [&](const BNNSNDArrayDescriptor& d, const Batch& b) {
-      const size_t t = place(p, memory, model_of(d), b, earlier);
-      if (t != kNowhere) earlier.push_back(t);
-      return t;
-    };
-    in = add(i_desc(), in_batch);
-    out = add(o_desc(), out_batch);
-    dx = add(in_delta, in_delta_batch);
-    dy = add(out_delta, out_delta_batch);
-    memory.allocate(p.number<uint16_t>());
-    in_delta.data = address(memory, dx);
-    out_delta.data = address(memory, dy);
-    show("i_desc", i_desc());
-    show("o_desc", o_desc());
-    show("batch", in_batch.size);
+    place_tensors(p, i_desc(), o_desc());
+    connect_tensors(p, i_desc(), o_desc());
   }
 
   const BNNSNDArrayDescriptor& i_desc() const { return permutes ? permute.i_desc : padding.i_desc; }
@@ -97,54 +71,29 @@ struct Case {
   }
 
   void check_creation() const {
-    const Model in_model = model_of(i_desc()), out_model = model_of(o_desc());
-    expect(in_model.legal && out_model.legal, creator(), "accepts a descriptor it must refuse");
-    expect(!in_model.opaque && !out_model.opaque, creator(), "accepts an opaque layout");
-    expect(!overlaps_itself(out_model), creator(), "accepts an o_desc with overlapping elements");
+    check_descriptors(creator(), i_desc(), o_desc());
+    const size_t in_count = model_of(i_desc()).count, out_count = model_of(o_desc()).count;
     expect(i_desc().data_type == o_desc().data_type, creator(), "accepts two types");
-    expect(!permutes || in_model.count == out_model.count, creator(), "accepts other counts");
-    expect(in_model.count <= out_model.count, creator(), "accepts a smaller output");
+    expect(!permutes || in_count == out_count, creator(), "accepts other counts");
+    expect(in_count <= out_count, creator(), "accepts a smaller output");
   }
 };
 
-void forward(Provider& p, Case& c, const Pair& filters) {
-  const bool possible = c.in != kNowhere && c.out != kNowhere;
-  const void* in = p.one_in(40) || !possible ? nullptr : c.memory.data(c.in);
-  void* out = p.one_in(40) || !possible ? nullptr : c.memory.data(c.out);
-  Promise promise;
-  promise.used = mask_of(c.in) | mask_of(c.out);
-  promise.written = c.in_batch.size == 0 ? 0 : mask_of(c.out);
-  promise.overwritten = promise.written;
-  promise.apart = mask_of(c.in);
-  run("BNNSFilterApplyBatch", p, c.memory, promise, [&](size_t k) {
-    return BNNSFilterApplyBatch(filters[k], c.in_batch.size, in, c.in_batch.stride, out,
-                                c.out_batch.stride) == 0;
-  });
-}
-
-void backward(Provider& p, Case& c, const Pair& filters) {
+void permute_backward(Provider& p, Case& c, const Pair& filters) {
   const bool want = c.dx != kNowhere && !p.one_in(20);
   BNNSNDArrayDescriptor* in_delta = want ? &c.in_delta : nullptr;
   BNNSNDArrayDescriptor* out_delta = p.one_in(60) ? nullptr : &c.out_delta;
-  Promise promise;
-  promise.written = want && c.in_batch.size > 0 ? mask_of(c.dx) : 0;
-  promise.used = mask_of(c.dy) | (want ? mask_of(c.dx) : 0);
-  if (c.in_delta.flags == BNNSNDArrayFlagBackpropSet) promise.overwritten = promise.written;
-  promise.apart = mask_of(c.dy);
-  if (c.permutes && p.one_in(2)) {
-    run("BNNSPermuteFilterApplyBackwardBatch", p, c.memory, promise, [&](size_t k) {
-      return BNNSPermuteFilterApplyBackwardBatch(filters[k], c.in_batch.size, in_delta,
-                                                 c.in_delta_batch.stride, out_delta,
-                                                 c.out_delta_batch.stride) == 0;
-    });
-    return;
-  }
-  BNNSNDArrayDescriptor* weights_delta = p.one_in(30) ? &c.out_delta : nullptr;
-  run("BNNSFilterApplyBackwardBatch", p, c.memory, promise, [&](size_t k) {
-    return BNNSFilterApplyBackwardBatch(filters[k], c.in_batch.size, nullptr, 0, in_delta,
-                                        c.in_delta_batch.stride, nullptr, 0, out_delta,
-                                        c.out_delta_batch.stride, weights_delta, nullptr) == 0;
+  const Promise promise = backward_promise(c, false, want);
+  run("BNNSPermuteFilterApplyBackwardBatch", p, c.memory, promise, [&](size_t k) {
+    return BNNSPermuteFilterApplyBackwardBatch(filters[k], c.in_batch.size, in_delta,
+                                               c.in_delta_batch.stride, out_delta,
+                                               c.out_delta_batch.stride) == 0;
   });
+}
+
+void any_backward(Provider& p, Case& c, const Pair& filters) {
+  if (c.permutes && p.one_in(2)) return permute_backward(p, c, filters);
+  backward(p, c, filters);
 }
 
 void filter_case(Provider& p) {
@@ -157,7 +106,7 @@ void filter_case(Provider& p) {
   if (!filters) return;
   c.check_creation();
   some_calls(
-      p, filters, [&] { forward(p, c, filters); }, [&] { backward(p, c, filters); });
+      p, filters, [&] { forward(p, c, filters); }, [&] { any_backward(p, c, filters); });
 }
 
 // ---- Functions ----

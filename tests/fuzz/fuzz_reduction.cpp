@@ -2,9 +2,7 @@
 // BNNSCompareTensor.
 #include <cmath>
 
-#include "generate.h"
-#include "hooks.h"
-#include "run.h"
+#include "one_input.h"
 
 namespace fuzz {
 namespace {
@@ -25,20 +23,18 @@ BNNSNDArrayDescriptor reduced(Provider& p, const BNNSNDArrayDescriptor& in, bool
   return d;
 }
 
-struct Case {
+struct Case : OneInput {
   Case(Provider& p, bool client, bool direct);
   void check(const char* function) const;
 
   BNNSLayerParametersReduction layer = {};
-  bool weighted, client;
-  Memory memory;
-  BNNSNDArrayDescriptor in_delta = {}, out_delta = {}, weights_delta = {};
-  Batch in_batch, out_batch, in_delta_batch, out_delta_batch;
-  size_t in = kNowhere, out = kNowhere, dx = kNowhere, dy = kNowhere, dw = kNowhere, w = kNowhere;
+  bool weighted;
+  BNNSNDArrayDescriptor weights_delta = {};
+  size_t dw = kNowhere, w = kNowhere;
 };
 
-Case::Case(Provider& p, bool client_pointers, bool direct)
-    : weighted(p.one_in(2)), client(client_pointers) {
+Case::Case(Provider& p, bool client, bool direct) : weighted(p.one_in(2)) {
+  single = direct;
   layer.i_desc = descriptor(p, 8);
   if (p.one_in(4)) layer.i_desc.data_type = p.constant(kFloats);
   if (p.one_in(6)) layer.i_desc.data_type = p.one_in(2) ? BNNSDataTypeInt32 : BNNSDataTypeBoolean;
@@ -51,56 +47,33 @@ Case::Case(Provider& p, bool client_pointers, bool direct)
   BNNSNDArrayDescriptor weights = p.one_in(8) ? like(p, layer.i_desc) : layer.i_desc;
   choose_strides(p, weights);
   if (p.one_in(4)) weights.data_type = p.constant(kFloats);
-  in_delta = delta_of(p, layer.i_desc);
-  out_delta = delta_of(p, layer.o_desc);
+  choose_deltas(p, layer.i_desc, layer.o_desc);
   weights_delta = delta_of(p, weights);
   for (BNNSNDArrayDescriptor* d : {&in_delta, &out_delta, &weights_delta})
     if (!p.one_in(10)) d->data_type = BNNSDataTypeFloat32;
-  const Batch batch = direct ? Batch{.size = 1} : batch_of(p);
-  in_batch = with_stride(p, batch, model_of(layer.i_desc));
-  out_batch = with_stride(p, batch, model_of(layer.o_desc));
-  in_delta_batch = with_stride(p, batch, model_of(in_delta));
-  out_delta_batch = with_stride(p, batch, model_of(out_delta));
-  std::vector<size_t> earlier;
-  const auto add = [&](const BNNSNDArrayDescriptor& d, const Batch& b) {
-    const size_t t = place(p, memory, model_of(d), b, earlier);
-    if (t != kNowhere) earlier.push_back(t);
-    return t;
-  };
   if (weighted) {
     w = model_of(weights).small() ? memory.add(model_of(weights), {}) : kNowhere;
+    if (client) parameters = mask_of(w);
     if (client && w != kNowhere) earlier.push_back(w);
   }
-  in = add(layer.i_desc, in_batch);
-  out = add(layer.o_desc, out_batch);
-  dx = add(in_delta, in_delta_batch);
-  dy = add(out_delta, out_delta_batch);
-  dw = add(weights_delta, {});
-  memory.allocate(p.number<uint16_t>());
-  in_delta.data = address(memory, dx);
-  out_delta.data = address(memory, dy);
+  place_tensors(p, layer.i_desc, layer.o_desc);
+  dw = add(p, weights_delta, {});
+  show("function", static_cast<size_t>(layer.reduce_func));
+  connect_tensors(p, layer.i_desc, layer.o_desc);
   weights_delta.data = address(memory, dw);
   if (weighted) {
     layer.w_desc = weights;
     layer.w_desc.data = address(memory, w);
   }
-  show("function", static_cast<size_t>(layer.reduce_func));
-  show("i_desc", layer.i_desc);
-  show("o_desc", layer.o_desc);
   show("w_desc", layer.w_desc);
-  show("in_delta", in_delta);
-  show("out_delta", out_delta);
   show("weights", weights_delta);
-  show("batch", in_batch.size);
 }
 
 void Case::check(const char* function) const {
-  const Model in_model = model_of(layer.i_desc), out_model = model_of(layer.o_desc);
-  expect(in_model.legal && out_model.legal, function, "accepts a descriptor it must refuse");
-  expect(!in_model.opaque && !out_model.opaque, function, "accepts an opaque layout");
-  expect(!overlaps_itself(out_model), function, "accepts an o_desc with overlapping elements");
-  expect(in_model.rank == out_model.rank, function, "accepts another rank");
-  for (size_t i = 0; i < in_model.rank; ++i)
+  check_descriptors(function, layer.i_desc, layer.o_desc);
+  const size_t rank = model_of(layer.i_desc).rank;
+  expect(rank == model_of(layer.o_desc).rank, function, "accepts another rank");
+  for (size_t i = 0; i < rank; ++i)
     expect(layer.o_desc.size[i] == 1 || layer.o_desc.size[i] == layer.i_desc.size[i], function,
            "accepts other sizes");
   expect(
@@ -112,39 +85,22 @@ void Case::check(const char* function) const {
     expect(model_of(layer.w_desc).legal, function, "accepts weights it must refuse");
 }
 
-void forward(Provider& p, Case& c, const Pair& filters) {
-  const bool possible = c.in != kNowhere && c.out != kNowhere;
-  const void* in = p.one_in(40) || !possible ? nullptr : c.memory.data(c.in);
-  void* out = p.one_in(40) || !possible ? nullptr : c.memory.data(c.out);
-  const uint32_t weights = c.client ? mask_of(c.w) : 0;
-  Promise promise;
-  promise.used = mask_of(c.in) | mask_of(c.out) | weights;
-  promise.written = c.in_batch.size == 0 ? 0 : mask_of(c.out);
-  promise.overwritten = promise.written;
-  promise.apart = mask_of(c.in) | weights;
-  run("BNNSFilterApplyBatch", p, c.memory, promise, [&](size_t k) {
-    return BNNSFilterApplyBatch(filters[k], c.in_batch.size, in, c.in_batch.stride, out,
-                                c.out_batch.stride) == 0;
-  });
-}
-
-void backward(Provider& p, Case& c, const Pair& filters) {
+void gradients(Provider& p, Case& c, const Pair& filters) {
   const bool give_in = c.in != kNowhere && !p.one_in(10);
   const bool want_in = c.dx != kNowhere && !p.one_in(6);
   const bool want_weights = c.dw != kNowhere && c.weighted != p.one_in(20);
   BNNSNDArrayDescriptor* bias_delta = p.one_in(30) ? &c.out_delta : nullptr;
   BNNSNDArrayDescriptor* out_delta = p.one_in(60) ? nullptr : &c.out_delta;
-  const uint32_t weights = c.client ? mask_of(c.w) : 0;
   const uint32_t deltas = (want_in ? mask_of(c.dx) : 0) | (want_weights ? mask_of(c.dw) : 0);
   Promise promise;
   promise.written = c.in_batch.size > 0 ? deltas : 0;
-  promise.used = mask_of(c.dy) | (give_in ? mask_of(c.in) : 0) | deltas | weights;
+  promise.used = mask_of(c.dy) | (give_in ? mask_of(c.in) : 0) | deltas | c.parameters;
   if (c.in_delta.flags == BNNSNDArrayFlagBackpropSet && want_in && c.in_batch.size > 0)
     promise.overwritten |= mask_of(c.dx);
   if (c.weights_delta.flags == BNNSNDArrayFlagBackpropSet && want_weights && c.in_batch.size > 0)
     promise.overwritten |= mask_of(c.dw);
   promise.repeatable = promise.overwritten == promise.written;
-  promise.apart = deltas == 0 ? 0 : mask_of(c.dy) | weights;
+  promise.apart = deltas == 0 ? 0 : mask_of(c.dy) | c.parameters;
   run("BNNSFilterApplyBackwardBatch", p, c.memory, promise, [&](size_t k) {
     return BNNSFilterApplyBackwardBatch(filters[k], c.in_batch.size,
                                         give_in ? c.memory.data(c.in) : nullptr, c.in_batch.stride,
@@ -165,7 +121,7 @@ void filter(Provider& p) {
   if (!filters) return;
   c.check("BNNSFilterCreateLayerReduction");
   some_calls(
-      p, filters, [&] { forward(p, c, filters); }, [&] { backward(p, c, filters); });
+      p, filters, [&] { forward(p, c, filters); }, [&] { gradients(p, c, filters); });
 }
 
 void direct(Provider& p) {
