@@ -155,6 +155,17 @@ check "CMake project that embeds the sources with add_subdirectory, C, static li
   cmake_project embedded -DLIBRARY_SOURCES="$source" -DCMAKE_BUILD_TYPE=Debug \
   -DOPENBNNS_STATIC_TARGET=native -DBUILD_SHARED_LIBS=OFF -DOPENBNNS_INSTALL=ON
 
+embedded_accelerate() {
+  cmake --build "$work/embedded" --target embedded_accelerate &&
+    run_program "$work/embedded/accelerate"
+}
+check "the same with OpenBNNS::Accelerate" embedded_accelerate
+embedded_without_install() {
+  cmake -S "$here/embedded" -B "$work/not_installed" -G "$generator" -DLIBRARY_SOURCES="$source" \
+    -DOPENBNNS_INSTALL=OFF
+}
+check "the same, configured without rules of installation" embedded_without_install
+
 # What was built there are static libraries, and can be installed. The plug-in for MPI is always
 # loaded at run time, and libAccelerate.so is a linker script.
 static=$work/static
