@@ -276,6 +276,14 @@ accelerate_headers() {
     -o "$work/headers" && LD_LIBRARY_PATH=$libdir "$work/headers"
 }
 check "C++17 program that has std::sqrt and M_PI from <Accelerate/Accelerate.h>" accelerate_headers
+strict_and_late() { # what is included before this header is as strict as was asked for
+  printf '%s\n' '#include <stdio.h>' '#include <Accelerate/Accelerate.h>' '#include <time.h>' \
+    'int main(void) {' '  struct timespec now;' \
+    '  return clock_gettime(CLOCK_MONOTONIC, &now) != 0 || M_PI < 3;' '}' |
+    $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror -I"$compat" -x c - -o "$work/late" &&
+    "$work/late"
+}
+check "strict C11 program that includes another header before" strict_and_late
 own_choice() { # _POSIX_C_SOURCE chosen by the program stays what it is: M_PI is not part of it
   printf '%s\n' '#include <Accelerate/Accelerate.h>' '#ifdef M_PI' '#error "M_PI"' '#endif' |
     $CC -std=c11 -D_POSIX_C_SOURCE=200809L -I"$compat" -fsyntax-only -x c -
