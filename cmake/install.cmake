@@ -36,18 +36,11 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/compat
 
 # Build files that look for Apple's names find the same library.
 file(MAKE_DIRECTORY ${openbnns_generated_dir})
-if(BUILD_SHARED_LIBS)
-  set(openbnns_suffix ${CMAKE_SHARED_LIBRARY_SUFFIX})
-else()
-  set(openbnns_suffix ${CMAKE_STATIC_LIBRARY_SUFFIX})
-endif()
 foreach(alias Accelerate BNNS)
   set(link ${openbnns_generated_dir}/lib${alias}${openbnns_suffix})
   file(CREATE_LINK libopenbnns${openbnns_suffix} ${link} SYMBOLIC)
   install(FILES ${link} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
-
-include(cmake/accelerate.cmake)
 
 install(EXPORT OpenBNNSTargets NAMESPACE OpenBNNS:: DESTINATION ${openbnns_package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/OpenBNNSConfig.cmake.in

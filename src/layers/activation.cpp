@@ -20,8 +20,9 @@ namespace {
 
 constexpr BNNSActivationFunction kIdentity = BNNSActivationFunctionIdentity;
 
-// A tensor whose elements are visited along the axes of i_desc. It has the same extents, perhaps
-// with 1 along the flagged axes; or it is contiguous, with as many elements.
+// A tensor whose elements are visited along the axes of i_desc. It has the same extents; or it has
+// one element per row, and those of the other axes in the same order of memory; or it is
+// contiguous, with as many elements.
 struct AlongAxes {
   const Batch& batch;
   bool same;
@@ -39,6 +40,14 @@ struct AlongAxes {
                      "or the other");
   }
 };
+
+// The stride of the n-th axis that has more than one element, in the order of memory.
+size_t wide_stride(const View& view, size_t n) {
+  for (size_t k = 0; k < view.rank; ++k) {
+    if (view.extent[k] > 1 && n-- == 0) return view.stride[k];
+  }
+  return 0;
+}
 
 BNNSNDArrayDescriptor float_vector(size_t size, float* data) {
   BNNSNDArrayDescriptor d = {};
@@ -146,19 +155,22 @@ void ActivationFilter::apply(const ForwardArgs& args) {
 Axes ActivationFilter::axes_of(std::initializer_list<AlongAxes> tensors) const {
   const View& in = problem_.in.view;
   Axes axes;
-  size_t packed = 1;
+  size_t packed = 1, kept = 0;  // `kept`: wide axes below this one that are not reduced
   for (size_t k = 0; k <= in.rank; ++k) {
     const bool is_batch = k == in.rank;
     const size_t flag = is_batch ? k : problem_.in.layout->pair[k];
     Axis axis = {.extent = is_batch ? tensors.begin()->batch.size : in.extent[k],
                  .reduced = (problem_.axis_flags >> flag & 1) != 0,
                  .stride = {}};
+    const bool is_row = !axis.reduced && axis.extent > 1;
     size_t t = 0;
     for (const auto& [batch, same, one_per_row] : tensors) {
-      const size_t own = one_per_row && axis.reduced ? 0 : batch.sample->stride[k];
-      const size_t stride = same ? own : packed;
+      const View& view = *batch.sample;
+      size_t stride = same ? view.stride[k] : packed;
+      if (one_per_row) stride = is_row ? wide_stride(view, kept) : 0;
       axis.stride[t++] = static_cast<ptrdiff_t>(is_batch ? batch.step : stride);
     }
+    kept += is_row;
     packed *= axis.extent;
     axes.push_collapsed(axis);
   }

@@ -45,12 +45,30 @@ void check_axis_flags(ActivationParameters& problem) {
   if (problem.axis_flags == 0) problem.axis_flags = 1;
 }
 
-// Whether the output has the sizes of the input, but 1 along the flagged axes.
+// Sizes other than 1, in the order of memory. Those of the input without the flagged axes.
+struct SizesInMemory {
+  size_t count = 0;
+  size_t size[kMaxRank] = {};
+
+  SizesInMemory(const Descriptor& d, uint32_t flags) {
+    for (size_t k = 0; k < d.rank(); ++k) {
+      const bool flagged = (flags >> d.layout->pair[k] & 1) != 0;
+      if (d.view.extent[k] > 1 && !flagged) size[count++] = d.view.extent[k];
+    }
+  }
+};
+
+// Whether the output has the sizes of the input, but 1 along the flagged axes, or without them.
 bool has_one_per_row(const ActivationParameters& p) {
-  bool fits = p.in.layout == p.out.layout && (p.axis_flags >> p.in.rank()) == 0;
-  for (size_t k = 0; fits && k < p.in.rank(); ++k)
-    fits = p.out.size[k] == ((p.axis_flags >> k & 1) != 0 ? 1 : p.in.size[k]);
-  return fits;
+  if ((p.axis_flags >> p.in.rank()) != 0) return false;
+  if (p.in.layout == p.out.layout) {
+    bool fits = true;
+    for (size_t k = 0; fits && k < p.in.rank(); ++k)
+      fits = p.out.size[k] == ((p.axis_flags >> k & 1) != 0 ? 1 : p.in.size[k]);
+    return fits;
+  }
+  const SizesInMemory rows(p.in, p.axis_flags), out(p.out, 0);
+  return rows.count == out.count && std::equal(rows.size, rows.size + rows.count, out.size);
 }
 
 // The output must hold the index of the last element of a row, which is computed as a float.
@@ -76,7 +94,8 @@ void check_counts(ActivationParameters& problem) {
   const bool is_gumbel_max = problem.info->function == BNNSActivationFunctionGumbelMax;
   fail("i_desc is ", describe(problem.in), ", o_desc is ", describe(problem.out),
        "; they must have the same number of elements",
-       is_gumbel_max ? ", or o_desc the same layout with size 1 along the axes of axis_flags" : "");
+       is_gumbel_max ? ", or o_desc the sizes of i_desc with size 1 along the axes of axis_flags"
+                     : "");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Gather and scatter along one axis, and with rows of coordinates (ND):
-//   gather    out(.., i, ..) = in(.., index, ..)          scatter     out(.., index, ..) op= in(..,
-//   i, ..) gatherND  out(p, s) = in(indices(p, :), s)            scatterND   out(indices(p, :), s)
-//   op= in(p, s)
+//   gather     out(.., i, ..) = in(.., index, ..)
+//   scatter    out(.., index, ..) op= in(.., i, ..)
+//   gatherND   out(p, s) = in(indices(p, :), s)
+//   scatterND  out(indices(p, :), s) op= in(p, s)
 // The index along the axis is indices(i), or indices(.., i, ..) if the indices have the shape of
 // what runs over i. Axes are logical coordinates. Stored values are moved and combined as they are,
 // without scale and bias. Places take effect in the order in which the indices lie in memory.

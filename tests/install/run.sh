@@ -155,6 +155,17 @@ check "CMake project that embeds the sources with add_subdirectory, C, static li
   cmake_project embedded -DLIBRARY_SOURCES="$source" -DCMAKE_BUILD_TYPE=Debug \
   -DOPENBNNS_STATIC_TARGET=native -DBUILD_SHARED_LIBS=OFF -DOPENBNNS_INSTALL=ON
 
+embedded_accelerate() {
+  cmake --build "$work/embedded" --target embedded_accelerate &&
+    run_program "$work/embedded/accelerate"
+}
+check "the same with OpenBNNS::Accelerate" embedded_accelerate
+embedded_without_install() {
+  cmake -S "$here/embedded" -B "$work/not_installed" -G "$generator" -DLIBRARY_SOURCES="$source" \
+    -DOPENBNNS_INSTALL=OFF
+}
+check "the same, configured without rules of installation" embedded_without_install
+
 # What was built there are static libraries, and can be installed. The plug-in for MPI is always
 # loaded at run time, and libAccelerate.so is a linker script.
 static=$work/static
@@ -265,6 +276,14 @@ accelerate_headers() {
     -o "$work/headers" && LD_LIBRARY_PATH=$libdir "$work/headers"
 }
 check "C++17 program that has std::sqrt and M_PI from <Accelerate/Accelerate.h>" accelerate_headers
+strict_and_late() { # what is included before this header is as strict as was asked for
+  printf '%s\n' '#include <stdio.h>' '#include <Accelerate/Accelerate.h>' '#include <time.h>' \
+    'int main(void) {' '  struct timespec now;' \
+    '  return clock_gettime(CLOCK_MONOTONIC, &now) != 0 || M_PI < 3;' '}' |
+    $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror -I"$compat" -x c - -o "$work/late" &&
+    "$work/late"
+}
+check "strict C11 program that includes another header before" strict_and_late
 own_choice() { # _POSIX_C_SOURCE chosen by the program stays what it is: M_PI is not part of it
   printf '%s\n' '#include <Accelerate/Accelerate.h>' '#ifdef M_PI' '#error "M_PI"' '#endif' |
     $CC -std=c11 -D_POSIX_C_SOURCE=200809L -I"$compat" -fsyntax-only -x c -

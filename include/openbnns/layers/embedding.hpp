@@ -18,6 +18,9 @@ struct Norm {
   static constexpr Norm l1() { return {1}; }
   static constexpr Norm l2() { return {2}; }
   static constexpr Norm l_infinity() { return {std::numeric_limits<float>::infinity()}; }
+  static constexpr Norm taxicab() { return l1(); }
+  static constexpr Norm euclidean() { return l2(); }
+  static constexpr Norm maximum() { return l_infinity(); }
 };
 
 struct EmbeddingLayerOptions {
@@ -34,6 +37,7 @@ struct EmbeddingLayerOptions {
 
 struct EmbeddingBackwardArguments {
   Required<Descriptor, field::input> input;
+  Descriptor output = {};  // not looked at
   Required<Descriptor, field::output_gradient> output_gradient;
   Required<Descriptor, field::weights_gradient> weights_gradient;  // like the dictionary
 };

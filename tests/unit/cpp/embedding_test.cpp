@@ -37,6 +37,18 @@ TEST(CppEmbedding, ForwardAndBackward) {
   layer.apply_backward(
       {.input = input, .output_gradient = output_gradient, .weights_gradient = weights_gradient});
   EXPECT_EQ(bnns::to_vector<float>(weights_gradient, 1), (Floats{3, 4, 0, 0, 6, 8}));
+  weights_gradient = Tensor(Shape::matrix_last_major(2, 3));
+  layer.apply_backward(2, {.input = input,
+                           .output = output,
+                           .output_gradient = output_gradient,
+                           .weights_gradient = weights_gradient});
+  EXPECT_EQ(bnns::to_vector<float>(weights_gradient, 1), (Floats{3, 4, 0, 0, 6, 8}));
+}
+
+TEST(CppEmbedding, NamesOfNorms) {
+  EXPECT_EQ(Norm::taxicab().value, Norm::l1().value);
+  EXPECT_EQ(Norm::euclidean().value, Norm::l2().value);
+  EXPECT_EQ(Norm::maximum().value, Norm::l_infinity().value);
 }
 
 TEST(CppEmbedding, Failures) {

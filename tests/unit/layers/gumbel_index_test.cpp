@@ -97,6 +97,44 @@ TEST(GumbelIndex, PaddedTensors) {
   EXPECT_EQ(winners(in, out, 1, x, 2, 13, 20, 7), expected);
 }
 
+// Rows pair up in the order of memory, so that the output need not have the layout of the input.
+TEST(GumbelIndex, OtherLayouts) {
+  std::vector<float> x(12);
+  x[2] = x[4 + 0] = x[8 + 3] = kHigh;
+  const std::vector<float> expected = {2, 0, 3};
+  const BNNSNDArrayDescriptor in = matrix_of(4, 3);
+  EXPECT_EQ(winners(in, vector_of(3), 1, x, 1, 3), expected);
+  EXPECT_EQ(winners(in, array(BNNSDataLayout2DFirstMajor, {3, 1}), 1, x, 1, 3), expected);
+  EXPECT_EQ(winners(in, array(BNNSDataLayout3DLastMajor, {1, 3, 1}), 1, x, 1, 3), expected);
+  BNNSNDArrayDescriptor wide = vector_of(3);
+  wide.stride[0] = 2;
+  EXPECT_EQ(winners(in, wide, 1, x, 1, 5), (std::vector<float>{2, -7, 0, -7, 3}));
+
+  const BNNSNDArrayDescriptor image = array(BNNSDataLayoutImageCHW, {1, 1, 12});
+  EXPECT_EQ(winners(image, vector_of(1), 4, {0, 0, kHigh, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 1, 1),
+            (std::vector<float>{2}));
+  EXPECT_EQ(winners(vector_of(12), array(BNNSDataLayout1DFirstMajor, {1}), 0,
+                    {0, 0, 0, kHigh, 0, 0, 0, 0, 0, 0, 0, 0}, 1, 1),
+            (std::vector<float>{3}));
+  // Two rows that lie apart in memory: coordinates (x, y, c), the winners along y.
+  const BNNSNDArrayDescriptor planes = array(BNNSDataLayoutImageCHW, {2, 3, 2});
+  x.assign(12, 0);
+  x[4] = x[1] = x[6 + 2] = x[6 + 5] = kHigh;
+  BNNSNDArrayDescriptor pairs = matrix_of(2, 2);
+  pairs.stride[1] = 3;
+  EXPECT_EQ(winners(planes, pairs, 2, x, 1, 5), (std::vector<float>{2, 0, -7, 1, 2}));
+}
+
+TEST(GumbelIndex, RowsThatDoNotFit) {
+  const auto made = [](const BNNSNDArrayDescriptor& out, uint32_t flags) {
+    return static_cast<bool>(make_activation(matrix_of(4, 3), out, gumbel_max(), flags, nullptr));
+  };
+  EXPECT_TRUE(made(vector_of(3), 1) && made(vector_of(4), 2) && made(vector_of(1), 3));
+  EXPECT_FALSE(made(vector_of(4), 1) || made(vector_of(3), 2) || made(vector_of(2), 3));
+  EXPECT_FALSE(made(matrix_of(3, 1), 1) || made(array(BNNSDataLayout2DLastMajor, {1, 4}), 1));
+  EXPECT_FALSE(made(vector_of(1), 7));  // joined with the batch there are no rows of a sample
+}
+
 TEST(GumbelIndex, AnyTypeOfNumbers) {
   constexpr size_t kCount = 100;
   std::vector<double> x(kCount);
