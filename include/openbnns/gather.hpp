@@ -14,11 +14,6 @@ namespace bnns {
 enum class ScatterFunction : std::uint32_t {
   none = BNNSReduceFunctionNone,  // replaces it
   sum = BNNSReduceFunctionSum,
-  product = BNNSReduceFunctionProduct,
-  max = BNNSReduceFunctionMax,
-  min = BNNSReduceFunctionMin,
-  logical_or = BNNSReduceFunctionLogicalOr,
-  logical_and = BNNSReduceFunctionLogicalAnd,
 };
 
 // output(.., i, ..) = input(.., index, ..) along the axis. The index is indices(i), or

@@ -8,8 +8,6 @@
 // without scale and bias. Places take effect in the order in which the indices lie in memory.
 #include "layers/gather.h"
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "core/filter.h"
 #include "layers/lookup.h"
@@ -20,22 +18,11 @@ namespace {
 
 constexpr size_t kNone = SharedCoordinate::kNone;
 
-struct OpRow {
-  BNNSReduceFunction function;
-  ScatterOp op;
-};
-constexpr OpRow kOps[] = {
-    {BNNSReduceFunctionNone, ScatterOp::kReplace},    {BNNSReduceFunctionSum, ScatterOp::kSum},
-    {BNNSReduceFunctionProduct, ScatterOp::kProduct}, {BNNSReduceFunctionMax, ScatterOp::kMaximum},
-    {BNNSReduceFunctionMin, ScatterOp::kMinimum},     {BNNSReduceFunctionLogicalOr, ScatterOp::kOr},
-    {BNNSReduceFunctionLogicalAnd, ScatterOp::kAnd}};
-
 ScatterOp read_op(BNNSReduceFunction function) {
-  const OpRow* row = std::find_if(std::begin(kOps), std::end(kOps),
-                                  [&](const OpRow& r) { return r.function == function; });
-  require(row != std::end(kOps), "op is ", static_cast<uint32_t>(function),
-          "; it must be BNNSReduceFunctionNone, Sum, Product, Max, Min, LogicalOr or LogicalAnd");
-  return row->op;
+  require(function == BNNSReduceFunctionNone || function == BNNSReduceFunctionSum, "op is ",
+          static_cast<uint32_t>(function),
+          "; it must be BNNSReduceFunctionNone or BNNSReduceFunctionSum");
+  return function == BNNSReduceFunctionSum ? ScatterOp::kSum : ScatterOp::kReplace;
 }
 
 // The tensors of a call: a gather reads the table and writes the rows, a scatter reads the rows and

@@ -180,9 +180,7 @@ void direct(Provider& p) {
   const char* function = kNames[(scatters ? 2 : 0) + (nd ? 1 : 0)];
   const BNNSFilterParameters parameters = filter_parameters(p), twin = twin_of(parameters);
   Tensors t = choose_tensors(p, scatters, nd);
-  static constexpr BNNSReduceFunction kOps[] = {BNNSReduceFunctionNone, BNNSReduceFunctionSum,
-                                                BNNSReduceFunctionProduct, BNNSReduceFunctionMax,
-                                                BNNSReduceFunctionLogicalAnd};
+  static constexpr BNNSReduceFunction kOps[] = {BNNSReduceFunctionNone, BNNSReduceFunctionSum};
   const BNNSReduceFunction op =
       p.one_in(20) ? static_cast<BNNSReduceFunction>(p.below(20)) : p.pick(kOps);
   Memory memory;

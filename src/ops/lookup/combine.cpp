@@ -10,9 +10,9 @@
 namespace bnns::impl {
 namespace {
 
-constexpr size_t kBlock = 64;  // values that are combined at a time
+constexpr size_t kBlock = 64;  // values that are added at a time
 
-// ---- Numbers: how they are stored, and the type that combines them ----
+// ---- Numbers: how they are stored, and the type that adds them ----
 
 struct Float {
   using Stored = float;
@@ -35,16 +35,9 @@ struct BFloat {
   static Stored store(Value x) { return float_to_bfloat(static_cast<float>(x)); }
 };
 
-struct Boolean {
-  using Stored = uint8_t;
-  using Value = bool;
-  static Value load(Stored x) { return x != 0; }
-  static Stored store(Value x) { return x ? 1 : 0; }
-};
-
 __extension__ typedef __int128 Int128;
 
-// Sums of 2^63 values fit the type that combines them; products saturate.
+// Sums of 2^63 values fit the type that adds them.
 template <class T>
 struct Integer {
   using Stored = T;
@@ -53,58 +46,6 @@ struct Integer {
   static Stored store(Value x) {
     constexpr Value kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
     return static_cast<T>(std::min(std::max(x, kLow), kHigh));
-  }
-};
-
-// ---- Operations ----
-
-struct Sum {
-  template <class V>
-  static V of(V a, V b) {
-    return a + b;
-  }
-};
-
-struct Product {
-  template <class V>
-  static V of(V a, V b) {
-    if constexpr (std::is_same_v<V, double>) {
-      return a * b;
-    } else {
-      V product;
-      if (!__builtin_mul_overflow(a, b, &product)) return product;
-      constexpr int kBits = static_cast<int>(8 * sizeof(V));
-      const V low = static_cast<V>(V{1} << (kBits - 2)) * -2;  // without overflow on the way
-      return (a < 0) == (b < 0) ? -(low + 1) : low;
-    }
-  }
-};
-
-struct Maximum {
-  template <class V>
-  static V of(V a, V b) {
-    return a > b || a != a ? a : b;
-  }
-};
-
-struct Minimum {
-  template <class V>
-  static V of(V a, V b) {
-    return a < b || a != a ? a : b;
-  }
-};
-
-struct Or {
-  template <class V>
-  static V of(V a, V b) {
-    return static_cast<V>(a != 0 || b != 0);
-  }
-};
-
-struct And {
-  template <class V>
-  static V of(V a, V b) {
-    return static_cast<V>(a != 0 && b != 0);
   }
 };
 
@@ -123,8 +64,8 @@ void for_runs(const LookupAxes& slice, const Body& body) {
   }
 }
 
-template <class Number, class Op>
-void combine(const CombineCall& c) {
+template <class Number>
+void sum(const CombineCall& c) {
   using Stored = typename Number::Stored;
   using Value = typename Number::Value;
   const auto block = [&](Stored* table, ptrdiff_t table_step, const Stored* rows,
@@ -135,8 +76,7 @@ void combine(const CombineCall& c) {
     for (size_t i = 0; i < n; ++i) value[i] = Number::load(row[at(i, rows_step)]);
     for (size_t k = 1; k < c.count; ++k) {
       row = rows + c.offsets[k];
-      for (size_t i = 0; i < n; ++i)
-        value[i] = Op::template of<Value>(value[i], Number::load(row[at(i, rows_step)]));
+      for (size_t i = 0; i < n; ++i) value[i] += Number::load(row[at(i, rows_step)]);
     }
     if constexpr (std::is_same_v<Value, double>) {
       if (c.mean && c.count > 1)
@@ -144,8 +84,7 @@ void combine(const CombineCall& c) {
     }
     for (size_t i = 0; i < n; ++i) {
       Stored& to = table[at(i, table_step)];
-      to = Number::store(c.accumulate ? Op::template of<Value>(Number::load(to), value[i])
-                                      : value[i]);
+      to = Number::store(c.accumulate ? Number::load(to) + value[i] : value[i]);
     }
   };
   for_runs(c.slice, [&](const auto& at, const auto& step, size_t run) {
@@ -184,10 +123,7 @@ struct TypeRow {
 
 template <class Number>
 constexpr TypeRow numbers(BNNSDataType type) {
-  return {type,
-          {replace<typename Number::Stored>, combine<Number, Sum>, combine<Number, Product>,
-           combine<Number, Maximum>, combine<Number, Minimum>, combine<Number, Or>,
-           combine<Number, And>}};
+  return {type, {replace<typename Number::Stored>, sum<Number>}};
 }
 
 constexpr TypeRow kTypes[] = {
@@ -202,9 +138,7 @@ constexpr TypeRow kTypes[] = {
     numbers<Integer<uint16_t>>(BNNSDataTypeUInt16),
     numbers<Integer<uint32_t>>(BNNSDataTypeUInt32),
     numbers<Integer<uint64_t>>(BNNSDataTypeUInt64),
-    {BNNSDataTypeBoolean,
-     {replace<uint8_t>, nullptr, nullptr, combine<Boolean, Or>, combine<Boolean, And>,
-      combine<Boolean, Or>, combine<Boolean, And>}},
+    {BNNSDataTypeBoolean, {replace<uint8_t>, nullptr}},
 };
 
 }  // namespace

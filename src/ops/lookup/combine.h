@@ -1,9 +1,9 @@
-// What happens to one slice of the table in a scatter: the slices of the rows that fall on it are
-// combined, in the order of their places, and the result is combined with the table or stored.
-//   floating point  double while combining, rounded once
-//   integers        exact, saturated once
-//   Boolean         logical or, logical and; maximum and minimum are the same
-// NaN wins in a maximum and a minimum; logical functions of numbers give 1 or 0.
+// What happens to one slice of the table in a scatter: the last of the rows that fall on it
+// replaces it; or these rows are added, in the order of their places, and their sum is stored or
+// added.
+//   floating point  sums in double
+//   integers        exact sums, saturated once
+//   Boolean         no sums
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace bnns::impl {
 
-enum class ScatterOp : uint8_t { kReplace, kSum, kProduct, kMaximum, kMinimum, kOr, kAnd };
-constexpr size_t kScatterOps = 7;
+enum class ScatterOp : uint8_t { kReplace, kSum };
+constexpr size_t kScatterOps = 2;
 
 struct CombineCall {
   const LookupAxes& slice;
@@ -23,7 +23,7 @@ struct CombineCall {
   const int64_t* offsets;  // in the rows, of the places that fall on the slice; at least one
   size_t count;
   bool accumulate;  // the old values of the table take part
-  bool mean;        // the result is divided by `count`; sums of floating-point values only
+  bool mean;        // the sum is divided by `count`; floating-point values only
 };
 using Combine = void (*)(const CombineCall& call);
 

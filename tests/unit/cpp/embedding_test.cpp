@@ -78,11 +78,11 @@ TEST(CppGather, AlongAnAxis) {
 TEST(CppGather, WithCoordinates) {
   const Tensor input = Tensor::from({10, 20, 30, 40, 50, 60}, Shape{2, 3}, 1);
   const Indices indices = Indices::from({1, 2, 0, 1}, Shape{2, 2}, 1);
-  Tensor output(Shape::vector(2)), largest = Tensor::filled(25, Shape{2, 3});
+  Tensor output(Shape::vector(2)), sums = Tensor::filled(25, Shape{2, 3});
   bnns::gather_nd(input, indices, output);
   EXPECT_EQ(bnns::to_vector<float>(output, 1), (Floats{60, 20}));
-  bnns::scatter_nd(output, indices, largest, ScatterFunction::max);
-  EXPECT_EQ(bnns::to_vector<float>(largest, 1), (Floats{25, 25, 25, 25, 25, 60}));
+  bnns::scatter_nd(output, indices, sums, ScatterFunction::sum);
+  EXPECT_EQ(bnns::to_vector<float>(sums, 1), (Floats{25, 45, 25, 25, 25, 85}));
   const Indices wrong = Indices::from({1, 3}, Shape{1, 2}, 1);
   Tensor one(Shape::vector(1));
   expect_error([&] { bnns::gather_nd(input, wrong, one); }, Error::Code::layer_apply_fail,

@@ -186,7 +186,8 @@ std::vector<Row<C>> nd_rows(const std::string& rows_name) {
 template <class C>
 std::vector<Row<C>> op_rows() {
   std::vector<Row<C>> rows;
-  for (const auto op : {BNNSReduceFunctionMean, BNNSReduceFunctionArgMax, BNNSReduceFunctionLogSum,
+  for (const auto op : {BNNSReduceFunctionMax, BNNSReduceFunctionMean, BNNSReduceFunctionLogicalOr,
+                        BNNSReduceFunctionProduct, BNNSReduceFunctionLogSum,
                         static_cast<BNNSReduceFunction>(17), static_cast<BNNSReduceFunction>(-1)})
     rows.push_back({"op", {"op is", "BNNSReduceFunctionNone"}, [=](C& c) { c.op = op; }});
   rows.push_back({"sum of Booleans", {"output.data_type is Boolean", "not defined"}, [](C& c) {
