@@ -22,6 +22,18 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr size_t kSumBlock = 1024;
 
+bool Finite(const float* s, size_t n) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  // Infinity times 0 is NaN, and so is every sum with it.
+  V sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) sum = hn::MulAdd(hn::LoadU(d, s + i), hn::Zero(d), sum);
+  float result = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < n; ++i) result += s[i] * 0;
+  return result == 0;
+}
+
 // A score beyond the range of float is brought back into it, before X is added and after: an
 // infinite one would make the whole row NaN, and minus infinity would hide a key that no mask
 // hides. An element is hidden, by minus infinity in X too, and not added to: a score that is
@@ -146,8 +158,11 @@ void Gradient(const float* p, float* g, size_t n) {
 }
 
 const AttentionKernels* AttentionTable() {
-  static constexpr AttentionKernels kTable = {
-      .mask = Mask, .exp_sum = ExpSum, .exp_scaled = ExpScaled, .gradient = Gradient};
+  static constexpr AttentionKernels kTable = {.finite = Finite,
+                                              .mask = Mask,
+                                              .exp_sum = ExpSum,
+                                              .exp_scaled = ExpScaled,
+                                              .gradient = Gradient};
   return &kTable;
 }
 

@@ -212,6 +212,33 @@ TEST(Attention, ScoresBeyondTheRangeOfFloatAreFinite) {
   EXPECT_NEAR(out[0], 1.0f / Plain::kSize, 1e-6);
 }
 
+// Sums of products that are infinity minus infinity in float: the largest score takes all.
+TEST(Attention, ScoresOfBothSignsBeyondTheRangeOfFloatAreFinite) {
+  constexpr size_t kSize = Plain::kSize;
+  Plain p;
+  Floats out, dy = Plain::noise(Plain::kQueries);
+  for (const float scale : {1e19f, 1e25f, 1e37f}) {
+    // In units of the square of `scale` the scores of key 5 are 24 before they are divided by the
+    // root of the depth, those of all others -1/2.
+    for (size_t i = 0; i < p.q.size(); ++i) p.q[i] = i % 2 == 0 ? scale : -scale;
+    for (size_t i = 0; i < p.k.size(); ++i) {
+      p.k[i] = i % 4 < 2 ? -scale : scale;
+      if (i / kSize == 5 && i % 4 == 0) p.k[i] = scale;
+      if (i / kSize != 5 && i % kSize == kSize - 1) p.k[i] *= 1.5f;
+    }
+    const Filter f = p.make();
+    std::vector<char> cache;
+    ASSERT_EQ(p.forward(f, out, &cache), 0);
+    for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], i % kSize == 5 ? 1 : 0) << i;
+    for (const bool cached : {false, true}) {
+      Plain::Gradients g;
+      ASSERT_EQ(p.backward(f, dy, g, cached ? &cache : nullptr), 0);
+      for (const float x : g.q) ASSERT_EQ(x, 0);
+      for (const float x : g.v) ASSERT_TRUE(std::isfinite(x));
+    }
+  }
+}
+
 // Minus infinity in the matrix hides a key as a mask does, whatever its score is; sums that leave
 // the range downwards hide nothing.
 TEST(Attention, TheMatrixHidesScoresThatAreNotFinite) {
