@@ -105,6 +105,7 @@ class AttentionOp {
   void append_rows(const Chunk& c) const;
   void forward_block(const Chunk& c, size_t sample, size_t head, size_t block,
                      const Worker& w) const;
+  void bring_back(const float* q, const float* k, float* s) const;
   float start_row(float* s, float* terms) const;
   static void clear_hidden_rows(const float* row_terms, size_t rows, float* to, size_t to_row,
                                 size_t columns);
@@ -116,7 +117,8 @@ class AttentionOp {
   void backward_head(const AttentionBackward& call, const Chunk& c, size_t sample, size_t head,
                      const Worker& w) const;
   void probabilities(const Chunk& c, size_t sample, size_t head, size_t first, size_t rows,
-                     const AttentionMaskRows& masks, float* p) const;
+                     const AttentionMaskRows& masks, const float* q, const float* k,
+                     float* p) const;
   void drop_rows(const Chunk& c, size_t row, size_t rows, const float* from, float* to) const;
   void role_gradients(const AttentionBackward& call, AttentionRole role, const Chunk& c) const;
   void weights_gradient(AttentionRole role, const AttentionDelta& delta, const AttentionMatrix& x,

@@ -70,9 +70,11 @@ void AttentionOp::output_gradients(const AttentionBackward& call, bool want_inpu
               {.a = dy.data, .b = w.data, .c = c.at(c.plan.delta[kOutput])}, c);
 }
 
-// P of a block of rows, from the scores and the terms that the forward pass kept.
+// P of a block of rows, from the scores and the terms that the forward pass kept. q: the first of
+// the rows of Q, k: those of K.
 void AttentionOp::probabilities(const Chunk& c, size_t sample, size_t head, size_t first,
-                                size_t rows, const AttentionMaskRows& masks, float* p) const {
+                                size_t rows, const AttentionMaskRows& masks, const float* q,
+                                const float* k, float* p) const {
   const size_t n = problem_.keys(), score_row = attention_score_row(problem_);
   const size_t row = (sample * problem_.heads + head) * problem_.target + first;
   for (size_t t = 0; t < rows; ++t) {
@@ -82,6 +84,7 @@ void AttentionOp::probabilities(const Chunk& c, size_t sample, size_t head, size
       std::fill(s, s + n, 0.0f);
       continue;
     }
+    bring_back(q + t * problem_.width(kQuery), k, s);
     kernels_->mask(s, n, masks.row(first + t));
     kernels_->exp_scaled(s, n, terms[0], terms[1]);
   }
@@ -118,7 +121,7 @@ void AttentionOp::backward_head(const AttentionBackward& call, const Chunk& c, s
     const float* dz = c.at(c.plan.delta[kOutput]) + at * p.width(kOutput) + head * e;
     const bool add = first > 0;
     products.scores.run({.a = q, .b = k, .c = w.scores}, w.products);
-    probabilities(c, sample, head, first, rows, masks, w.scores);
+    probabilities(c, sample, head, first, rows, masks, q, k, w.scores);
     if (want_value) {
       const float* dropped = w.scores;
       if (p.dropout > 0) {

@@ -1,4 +1,5 @@
 // The forward pass of attention.h, and what both passes share.
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
@@ -155,6 +156,22 @@ void AttentionOp::forward_chunk(const AttentionRows (&inputs)[kOutput], const Ch
                });
 }
 
+// Computes scores of a row of Q again, in double, that are infinite or NaN: sums that left the
+// range of float are its largest and smallest values, also where they met infinities of both signs.
+void AttentionOp::bring_back(const float* q, const float* k, float* s) const {
+  const size_t n = problem_.keys(), depth = problem_.key_depth;
+  if (kernels_->finite(s, n)) [[likely]]
+    return;
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const double scale = 1 / std::sqrt(static_cast<double>(depth));
+  for (size_t j = 0; j < n; ++j, k += problem_.width(kKey)) {
+    if (std::isfinite(s[j])) continue;
+    double sum = 0;
+    for (size_t d = 0; d < depth; ++d) sum += double{q[d]} * double{k[d]};
+    s[j] = static_cast<float>(std::clamp(sum * scale, -kLargest, kLargest));
+  }
+}
+
 // Turns a row of masked scores into e^(s - top) and fills its two terms. Returns 1 / sum; 0 for a
 // row without keys, whose probabilities are 0.
 float AttentionOp::start_row(float* s, float* terms) const {
@@ -200,15 +217,15 @@ void AttentionOp::forward_block(const Chunk& c, size_t sample, size_t head, size
   const size_t n = p.keys(), score_row = attention_score_row(p);
   const size_t query = sample * p.target + first;  // rows of Q and O
   const size_t row = (sample * p.heads + head) * p.target + first;
-  products.scores.run({.a = c.state.rows[kQuery] + query * p.width(kQuery) + head * p.key_depth,
-                       .b = c.state.rows[kKey] + sample * n * p.width(kKey) + head * p.key_depth,
-                       .c = w.scores},
-                      w.products);
+  const float* q = c.state.rows[kQuery] + query * p.width(kQuery) + head * p.key_depth;
+  const float* k = c.state.rows[kKey] + sample * n * p.width(kKey) + head * p.key_depth;
+  products.scores.run({.a = q, .b = k, .c = w.scores}, w.products);
   const AttentionMaskRows masks(c.masks, p.source, n, c.first + sample, head, w.masks);
   const float grown = 1 / (1 - p.dropout);
   for (size_t t = 0; t < rows; ++t) {
     float* s = w.scores + t * score_row;
     float* terms = c.state.row_terms + 2 * (row + t);
+    bring_back(q + t * p.width(kQuery), k, s);
     terms[0] = kernels_->mask(s, n, masks.row(first + t));
     w.factors[t] = start_row(s, terms) * grown;
     w.zeros[t] = 0;

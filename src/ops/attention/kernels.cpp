@@ -22,15 +22,33 @@ constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr size_t kSumBlock = 1024;
 
-// A score beyond the range of float is brought back into it: an infinite one would make the whole
-// row NaN, and minus infinity would hide a key that no mask hides. An element is hidden, not added
-// to: a score that is NaN must not survive.
+bool Finite(const float* s, size_t n) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  // Infinity times 0 is NaN, and so is every sum with it.
+  V sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) sum = hn::MulAdd(hn::LoadU(d, s + i), hn::Zero(d), sum);
+  float result = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < n; ++i) result += s[i] * 0;
+  return result == 0;
+}
+
+// A score beyond the range of float is brought back into it, before X is added and after: an
+// infinite one would make the whole row NaN, and minus infinity would hide a key that no mask
+// hides. An element is hidden, by minus infinity in X too, and not added to: a score that is
+// infinite or NaN must not survive.
 template <bool kAdd, bool kHide>
 HWY_INLINE V Masked(V s, const float* add, const float* hide) {
   const D d;
   const V least = hn::Set(d, -kLargest), most = hn::Set(d, kLargest);
   s = hn::IfThenElse(hn::Lt(s, least), least, s);
-  if constexpr (kAdd) s = hn::Add(s, hn::LoadU(d, add));
+  if constexpr (kAdd) {
+    const V x = hn::LoadU(d, add);
+    s = hn::Add(s, x);
+    s = hn::IfThenElse(hn::Lt(s, least), least, s);
+    s = hn::IfThenElse(hn::Lt(x, least), x, s);
+  }
   s = hn::IfThenElse(hn::Gt(s, most), most, s);
   if constexpr (kHide) {
     const V h = hn::LoadU(d, hide);
@@ -53,7 +71,11 @@ HWY_INLINE float MaskRow(float* s, size_t n, const float* add, const float* hide
   float result = hn::GetLane(hn::MaxOfLanes(d, top));
   for (; i < n; ++i) {
     s[i] = s[i] < -kLargest ? -kLargest : s[i];
-    if constexpr (kAdd) s[i] += add[i];
+    if constexpr (kAdd) {
+      s[i] += add[i];
+      s[i] = s[i] < -kLargest ? -kLargest : s[i];
+      s[i] = add[i] < -kLargest ? add[i] : s[i];
+    }
     s[i] = s[i] > kLargest ? kLargest : s[i];
     if constexpr (kHide) s[i] = hide[i] < 0 ? hide[i] : s[i];
     result = s[i] > result ? s[i] : result;
@@ -136,8 +158,11 @@ void Gradient(const float* p, float* g, size_t n) {
 }
 
 const AttentionKernels* AttentionTable() {
-  static constexpr AttentionKernels kTable = {
-      .mask = Mask, .exp_sum = ExpSum, .exp_scaled = ExpScaled, .gradient = Gradient};
+  static constexpr AttentionKernels kTable = {.finite = Finite,
+                                              .mask = Mask,
+                                              .exp_sum = ExpSum,
+                                              .exp_scaled = ExpScaled,
+                                              .gradient = Gradient};
   return &kTable;
 }
 

@@ -8,6 +8,8 @@
 namespace bnns::impl {
 
 struct AttentionKernels {
+  // Whether no element of s is infinite or NaN.
+  bool (*finite)(const float* s, size_t n);
   // s = the masked s; returns its maximum.
   float (*mask)(float* s, size_t n, const AttentionMaskRow& mask);
   // s = e^(s - top); returns the sum. No element of s is above `top`.

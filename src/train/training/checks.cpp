@@ -7,6 +7,7 @@
 #include "openbnns/train/error.hpp"
 #include "train/data/augmentation.h"
 #include "train/layers/kind.h"
+#include "train/network/state.h"
 
 namespace bnns::train::impl {
 namespace {
@@ -63,6 +64,15 @@ void require_match(const Network& network, const Data& data) {
                             d.task == Task::classification ? "classes" : "numbers per sample",
                             network.output_count()));
   }
+}
+
+void require_ids(const Network& network, const Data& data) {
+  const ResolvedLayer& first = network.state().layers[0];
+  if (!first.kind->takes_ids || data.description().kind == SampleKind::ids) return;
+  throw Error(Error::Kind::data,
+              fmt::format("the network begins with an {}, and numbers that are not of the kind ids "
+                          "are standardized; its data must have the kind ids",
+                          first.kind->name));
 }
 
 Batches::Prepare preparation(const Network& network) {

@@ -11,6 +11,8 @@ namespace bnns::train::impl {
 void require_valid(const TrainingOptions& options);
 // The network takes and predicts what the data has. Throws Error::Kind::data.
 void require_match(const Network& network, const Data& data);
+// What fit() would standardize is refused where the network takes ids. Throws Error::Kind::data.
+void require_ids(const Network& network, const Data& data);
 
 // What happens to a sample between file and network: the network's preprocessing.
 Batches::Prepare preparation(const Network& network);

@@ -239,6 +239,10 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
   impl::require_match(network, training);
   if (!validation.empty()) impl::require_match(network, validation);
   const DataDescription& description = training.description();
+  // A network that is trained further goes on seeing samples as it did, if they are of the same
+  // kind.
+  const bool learns = options.initialize || !(network.preprocessing().description() == description);
+  if (learns) impl::require_ids(network, training);
   TrainingOptions used = options;
   used.batch_size = std::min(options.batch_size, training.size());
   used.shards = std::min(used.shards, used.batch_size);
@@ -252,11 +256,7 @@ TrainingResult fit(Network& network, const Data& training, const Data& validatio
                             ranks->size(), used.batch_size, options.shards, used.shards));
   }
   if (options.initialize) network.initialize(options.seed);
-  // A network that is trained further goes on seeing samples as it did, if they are of the same
-  // kind.
-  if (options.initialize || !(network.preprocessing().description() == description)) {
-    network.set_preprocessing(learnt(training, ranks));
-  }
+  if (learns) network.set_preprocessing(learnt(training, ranks));
   network.info().task = description.task;
   network.info().class_names = description.class_names;
   network.info().target_names = description.target_names;

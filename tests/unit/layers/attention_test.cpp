@@ -61,14 +61,15 @@ struct Plain {
     Floats q = Floats(kQueries * kSize, -99), k = Floats(kSize * kSize, -99), v = k;
   };
   int backward(const Filter& f, Floats& dy, Gradients& g, std::vector<char>* cache = nullptr,
-               const BNNSNDArrayDescriptor* mask = nullptr) const {
+               const BNNSNDArrayDescriptor* mask = nullptr,
+               const BNNSNDArrayDescriptor* add = nullptr) const {
     BNNSMHAProjectionParameters d[4] = {};
     d[0].target_desc = matrix_of(kSize, kQueries, g.q.data());
     d[1].target_desc = matrix_of(kSize, kSize, g.k.data());
     d[2].target_desc = matrix_of(kSize, kSize, g.v.data());
     d[3].target_desc = matrix_of(kSize, kQueries, dy.data());
     return BNNSApplyMultiheadAttentionBackward(
-        f.get(), 1, q.data(), 0, &d[0], k.data(), 0, mask, 0, &d[1], v.data(), 0, &d[2], nullptr,
+        f.get(), 1, q.data(), 0, &d[0], k.data(), 0, mask, 0, &d[1], v.data(), 0, &d[2], add,
         nullptr, nullptr, nullptr, 0, &d[3], cache == nullptr ? 0 : cache->size(),
         cache == nullptr ? nullptr : cache->data(), nullptr, nullptr);
   }
@@ -209,6 +210,76 @@ TEST(Attention, ScoresBeyondTheRangeOfFloatAreFinite) {
   for (float& x : p.k) x = -std::abs(x);
   ASSERT_EQ(p.forward(p.make(), out), 0);
   EXPECT_NEAR(out[0], 1.0f / Plain::kSize, 1e-6);
+}
+
+// Sums of products that are infinity minus infinity in float: the largest score takes all.
+TEST(Attention, ScoresOfBothSignsBeyondTheRangeOfFloatAreFinite) {
+  constexpr size_t kSize = Plain::kSize;
+  Plain p;
+  Floats out, dy = Plain::noise(Plain::kQueries);
+  for (const float scale : {1e19f, 1e25f, 1e37f}) {
+    // In units of the square of `scale` the scores of key 5 are 24 before they are divided by the
+    // root of the depth, those of all others -1/2.
+    for (size_t i = 0; i < p.q.size(); ++i) p.q[i] = i % 2 == 0 ? scale : -scale;
+    for (size_t i = 0; i < p.k.size(); ++i) {
+      p.k[i] = i % 4 < 2 ? -scale : scale;
+      if (i / kSize == 5 && i % 4 == 0) p.k[i] = scale;
+      if (i / kSize != 5 && i % kSize == kSize - 1) p.k[i] *= 1.5f;
+    }
+    const Filter f = p.make();
+    std::vector<char> cache;
+    ASSERT_EQ(p.forward(f, out, &cache), 0);
+    for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], i % kSize == 5 ? 1 : 0) << i;
+    for (const bool cached : {false, true}) {
+      Plain::Gradients g;
+      ASSERT_EQ(p.backward(f, dy, g, cached ? &cache : nullptr), 0);
+      for (const float x : g.q) ASSERT_EQ(x, 0);
+      for (const float x : g.v) ASSERT_TRUE(std::isfinite(x));
+    }
+  }
+}
+
+// Minus infinity in the matrix hides a key as a mask does, whatever its score is; sums that leave
+// the range downwards hide nothing.
+TEST(Attention, TheMatrixHidesScoresThatAreNotFinite) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr size_t kSize = Plain::kSize, kRows = Plain::kQueries;
+  Plain p;
+  for (float& x : p.q) x = std::abs(x) * 1e19f + 1e19f;
+  for (float& x : p.k) x = std::abs(x);
+  for (size_t c = 0; c < kSize; ++c) {
+    p.k[4 * kSize + c] = 1e20f;  // scores of infinity
+    p.k[kSize + c] = std::numeric_limits<float>::quiet_NaN();
+    p.k[(kSize - 1) * kSize + c] = -kInfinity;  // in the rest behind whole vectors, if there is one
+  }
+  p.k[3 * kSize] = kInfinity;
+  Floats matrix(kRows * kSize), out, wide, dy = Plain::noise(kRows);
+  std::vector<uint8_t> hidden(matrix.size());
+  for (size_t t = 0; t < kRows; ++t) {
+    for (const size_t j : {size_t{1}, size_t{3}, size_t{4}, kSize - 1}) hidden[t * kSize + j] = 1;
+    if (t % 5 == 0) std::fill_n(hidden.begin() + t * kSize, kSize, 1);
+  }
+  for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = hidden[i] != 0 ? -kInfinity : 0;
+  const auto add = matrix_of(kSize, kRows, matrix.data());
+  auto mask = matrix_of(kSize, kRows, hidden.data());
+  mask.data_type = BNNSDataTypeBoolean;
+  const Filter f = p.make();
+  std::vector<char> cache;
+  ASSERT_EQ(p.forward(f, wide, nullptr, nullptr, &mask), 0);
+  ASSERT_EQ(p.forward(f, out, &cache, nullptr, &add), 0);
+  EXPECT_EQ(out, wide);
+  for (const float x : out) ASSERT_TRUE(std::isfinite(x));
+  for (const bool cached : {false, true}) {
+    Plain::Gradients g;
+    ASSERT_EQ(p.backward(f, dy, g, cached ? &cache : nullptr, nullptr, &add), 0);
+    for (const float x : g.v) ASSERT_TRUE(std::isfinite(x));
+    for (size_t t = 0; t < kRows; t += 5) EXPECT_EQ(g.q[t * kSize], 0);
+  }
+  // All scores and all elements of the matrix are near the end of the range.
+  for (float& x : p.k) x = -1e18f;
+  matrix.assign(matrix.size(), -3e38f);
+  ASSERT_EQ(p.forward(f, out, nullptr, nullptr, &add), 0);
+  EXPECT_NEAR(out[0], 1.0f / kSize, 1e-6);
 }
 
 // Where no key is seen, neither values nor keys that are not finite reach output and gradient.
