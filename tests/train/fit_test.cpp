@@ -336,6 +336,19 @@ TEST(Fit, RefusesOptions) {
   }
 }
 
+TEST(Fit, RefusesANetworkWithoutLayers) {
+  const Data data = Data::arrays(
+      {.task = Task::regression, .shape = {.width = 1}, .target_names = {"y"}}, {1, 2}, {1, 2});
+  Network network = Network::table(1);
+  try {
+    fit(network, data, {});
+    ADD_FAILURE() << "trained";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("it has no layers"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Fit, EveryOptimizerAndLossLearns) {
   const Data data = synthetic_digits(400, 1);
   using Kind = OptimizerOptions::Kind;

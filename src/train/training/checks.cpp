@@ -67,12 +67,13 @@ void require_match(const Network& network, const Data& data) {
 }
 
 void require_ids(const Network& network, const Data& data) {
-  const ResolvedLayer& first = network.state().layers[0];
-  if (!first.kind->takes_ids || data.description().kind == SampleKind::ids) return;
+  const std::vector<ResolvedLayer>& layers = network.state().layers;
+  if (layers.empty() || !layers[0].kind->takes_ids) return;
+  if (data.description().kind == SampleKind::ids) return;
   throw Error(Error::Kind::data,
               fmt::format("the network begins with an {}, and numbers that are not of the kind ids "
                           "are standardized; its data must have the kind ids",
-                          first.kind->name));
+                          layers[0].kind->name));
 }
 
 Batches::Prepare preparation(const Network& network) {
