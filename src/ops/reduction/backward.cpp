@@ -1,6 +1,8 @@
 // Gradients: dx = w du and dw = x du. What du needs to know of a group is computed first, for all
 // groups; then du = slope(u, c, s), where c and s belong to the group. A group of a product, and
 // the one element of an extremum, go their own ways.
+#include <cfloat>
+
 #include "ops/reduction/groups.h"
 #include "ops/reduction/product.h"
 
@@ -47,6 +49,16 @@ bool is_extremum(const ReduceProblem& problem) {
 struct Coefficients {
   float c, s;
 };
+
+// u dy / y for all u of a group of the norm y. Beside a tiny norm dy / y is beyond the range of
+// float, while u / y, which is at most 1, is not: u is then multiplied by a power of two s first.
+Coefficients norm_coefficients(double dy, double y) {
+  if (y == 0) return {};
+  const double c = dy / y;
+  if (!std::isfinite(dy) || !(std::fabs(c) > FLT_MAX)) return {static_cast<float>(c), 0};
+  const double s = std::ldexp(1.0, std::min(-std::ilogb(y), 127));
+  return {static_cast<float>(dy / (y * s)), static_cast<float>(s)};
+}
 
 class Backward {
  public:
@@ -113,10 +125,8 @@ class Backward {
       }
       case BNNSReduceFunctionSumSquare:
         return c(2 * dy);
-      case BNNSReduceFunctionL2Norm: {
-        const double y = known_ ? known(at) : std::sqrt(states_[group].a);
-        return c(y == 0 ? 0 : dy / y);
-      }
+      case BNNSReduceFunctionL2Norm:
+        return norm_coefficients(dy, known_ ? known(at) : std::sqrt(states_[group].a));
       case BNNSReduceFunctionSumLog:
         return {static_cast<float>(dy), problem_.epsilon};
       case BNNSReduceFunctionLogSumExp:
@@ -129,9 +139,14 @@ class Backward {
     }
   }
 
+  // The slope of a group, or of some of which one has these coefficients.
+  ReduceSlope slope(const Coefficients& of_group) const {
+    return slope_ == kSlopeLinear && of_group.s != 0 ? kSlopeScaled : slope_;
+  }
+
   // Computes the gradients of n <= kReduceColumns elements.
-  void row(const float* x, const float* w, const float* c, const float* s, float* dx, float* dw,
-           size_t n, bool zeros) const {
+  void row(ReduceSlope slope, const float* x, const float* w, const float* c, const float* s,
+           float* dx, float* dw, size_t n, bool zeros) const {
     const ReduceKernels& kernels = *run_.kernels;
     alignas(64) float u[kReduceColumns], du[kReduceColumns];
     const float* values = x;
@@ -144,8 +159,8 @@ class Backward {
       if (dw != nullptr) kernels.fill(0, dw, n);
       return;
     }
-    if (!problem_.weighted && !accumulate_.dx) return kernels.slope[slope_](values, c, s, dx, n);
-    kernels.slope[slope_](values, c, s, du, n);
+    if (!problem_.weighted && !accumulate_.dx) return kernels.slope[slope](values, c, s, dx, n);
+    kernels.slope[slope](values, c, s, du, n);
     if (masked())
       for (size_t i = 0; i < n; ++i) du[i] = w[i] == 0 ? 0 : du[i];
     if (dx != nullptr) kernels.put(du, problem_.weighted ? w : nullptr, dx, n, accumulate_.dx);
@@ -196,10 +211,12 @@ class Backward {
       return run_.kernels->fill(of_group.c, static_cast<float*>(to.data) + first, count);
     alignas(64) float c[kBlock], s[kBlock];
     run_.kernels->fill(of_group.c, c, std::min(count, kBlock));
-    if (slope_ == kSlopeReciprocal || slope_ == kSlopeExp)
+    const ReduceSlope slope_here = slope(of_group);
+    if (slope_here != kSlopeConstant && slope_here != kSlopeLinear && slope_here != kSlopeSign)
       run_.kernels->fill(of_group.s, s, std::min(count, kBlock));
     for_rows(at, first, count, dx, dw, needs_x(dw, zeros), [&](const auto& rows, size_t n) {
-      row(rows[0], rows[1], c, s, dx ? rows[2] : nullptr, dw ? rows[3] : nullptr, n, zeros);
+      row(slope_here, rows[0], rows[1], c, s, dx ? rows[2] : nullptr, dw ? rows[3] : nullptr, n,
+          zeros);
     });
   }
 
@@ -243,12 +260,16 @@ class Backward {
     const ReduceOffsets start = plan_.kept.at(group);
     alignas(64) float c[kReduceColumns] = {}, s[kReduceColumns], buffer[4][kReduceColumns];
     ReduceOffsets at = start;
+    ReduceSlope slope_here = slope_;
     for (size_t i = 0; i < n && !zeros; ++i) {
       const Coefficients of_group = coefficients(group + i, at);
       c[i] = of_group.c;
       s[i] = of_group.s;
+      if (slope(of_group) != slope_) slope_here = kSlopeScaled;
       for (const size_t t : {kReduceY, kReduceOut}) at[t] += plan_.kept[0].stride[t];
     }
+    if (slope_here == kSlopeScaled)
+      for (size_t i = 0; i < n; ++i) s[i] = s[i] == 0 ? 1 : s[i];
     if (is_fill(with_dw)) return fill_across(start, c, n, first, count);
     ReduceRow x(run_, problem_, plan_, kReduceX, n), w(run_, problem_, plan_, kReduceW, n);
     ReduceRow dx(run_, problem_, plan_, kReduceDx, n), dw(run_, problem_, plan_, kReduceDw, n);
@@ -260,7 +281,7 @@ class Backward {
       const float* w_row = reads_w ? w.get(offset(kReduceW), buffer[1]) : nullptr;
       float* dx_row = with_dx ? dx.get(offset(kReduceDx), buffer[2], accumulate_.dx) : nullptr;
       float* dw_row = with_dw ? dw.get(offset(kReduceDw), buffer[3], accumulate_.dw) : nullptr;
-      row(x_row, w_row, c, s, dx_row, dw_row, n, zeros);
+      row(slope_here, x_row, w_row, c, s, dx_row, dw_row, n, zeros);
       if (with_dx) dx.put(buffer[2]);
       if (with_dw) dw.put(buffer[3]);
     }

@@ -320,6 +320,10 @@ void ExpSlope(const float* u, const float* c, const float* s, float* du, size_t 
          [](V a, V b, V m) HWY_ATTR { return hn::Mul(b, Exp(D(), hn::Sub(a, m))); });
 }
 
+void ScaledSlope(const float* u, const float* c, const float* s, float* du, size_t n) {
+  MapRow(u, c, s, du, n, [](V a, V b, V e) HWY_ATTR { return hn::Mul(hn::Mul(a, e), b); });
+}
+
 // The library outside of kernels is compiled for vectors of 16 bytes, which take twice the time.
 void Fill(float value, float* to, size_t n) {
   const D d;
@@ -359,7 +363,7 @@ const ReduceKernels* ReduceTable() {
                   products_of_columns, LogSumExps},
       .weigh = Weigh,
       .weigh_nonzero = WeighNonZero,
-      .slope = {ConstantSlope, LinearSlope, ReciprocalSlope, SignSlope, ExpSlope},
+      .slope = {ConstantSlope, LinearSlope, ReciprocalSlope, SignSlope, ExpSlope, ScaledSlope},
       .fill = Fill,
       .put = Put};
   return &kTable;

@@ -102,7 +102,7 @@ struct ReduceKernels {
   void (*weigh)(const float* x, const float* w, float* u, size_t n);
   void (*weigh_nonzero)(const float* x, const float* w, float* u, size_t n);
   // What du is, by ReduceSlope; c and s differ by element.
-  void (*slope[5])(const float* u, const float* c, const float* s, float* du, size_t n);
+  void (*slope[6])(const float* u, const float* c, const float* s, float* du, size_t n);
   void (*fill)(float value, float* to, size_t n);
   // to = or += factor * du; factor may be nullptr.
   void (*put)(const float* du, const float* factor, float* to, size_t n, bool accumulate);
@@ -114,6 +114,7 @@ enum ReduceSlope : uint8_t {
   kSlopeReciprocal,  // du = c / (u + s)
   kSlopeSign,        // du = c sign(u)
   kSlopeExp,         // du = c e^(u - s)
+  kSlopeScaled,      // du = c (u s)
 };
 const ReduceKernels* reduce_kernels();
 

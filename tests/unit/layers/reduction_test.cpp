@@ -59,12 +59,13 @@ float reduced(BNNSReduceFunction function, const Floats& x, const Floats& weight
   return results[0];
 }
 
+// `y`: the result of the forward pass, if it is given to the backward call.
 Floats gradient(BNNSReduceFunction function, const Floats& x, float dy, const Floats& weights = {},
-                Floats* weights_gradient = nullptr) {
+                Floats* weights_gradient = nullptr, const float* y = nullptr) {
   Floats results[2];
   for (const bool columns : {false, true}) {
     Floats in = repeated(x, columns), w = repeated(weights, columns), dx(in.size(), -1);
-    Floats dw(in.size(), -1), delta(3, dy);
+    Floats dw(in.size(), -1), delta(3, dy), out(3, y == nullptr ? 0 : *y);
     BNNSLayerParametersReduction p = parameters(function, x, columns);
     BNNSNDArrayDescriptor in_delta = p.i_desc, out_delta = p.o_desc, weights_delta = p.i_desc;
     in_delta.data = dx.data();
@@ -76,8 +77,8 @@ Floats gradient(BNNSReduceFunction function, const Floats& x, float dy, const Fl
     }
     const Filter filter(BNNSFilterCreateLayerReduction(&p, nullptr));
     EXPECT_TRUE(filter) << OpenBNNSGetLastError();
-    EXPECT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, in.data(), 0, &in_delta, 0, nullptr, 0,
-                                           &out_delta, 0,
+    EXPECT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, in.data(), 0, &in_delta, 0,
+                                           y == nullptr ? nullptr : out.data(), 0, &out_delta, 0,
                                            weights.empty() ? nullptr : &weights_delta, nullptr),
               0)
         << OpenBNNSGetLastError();
@@ -126,6 +127,53 @@ TEST(Reduction, NormsWhoseSquaresAreNoFloats) {
     EXPECT_EQ(reduced(BNNSReduceFunctionL2Norm, {0, 0, 0}), 0);
     EXPECT_EQ(gradient(BNNSReduceFunctionL2Norm, {0, 0}, 2), (Floats{0, 0}));
     EXPECT_EQ(reduced(BNNSReduceFunctionL2Norm, {1, -kInf}), kInf);
+  });
+}
+
+TEST(Reduction, GradientsOfTinyNormsAreAsLargeAsOthers) {
+  for_targets([](const char* target) {
+    SCOPED_TRACE(target);
+    for (const int exponent : {100, 0, -100, -120, -126, -147}) {
+      SCOPED_TRACE(exponent);
+      const float unit = std::ldexp(1.0f, exponent), y = 5 * unit;
+      for (const float dy : {1.0f, 5e3f, -1e30f}) {
+        Floats x = {3 * unit, -4 * unit, 0}, dw;
+        for (const float* out : {static_cast<const float*>(nullptr), &y}) {
+          const Floats dx = gradient(BNNSReduceFunctionL2Norm, x, dy, {}, nullptr, out);
+          EXPECT_FLOAT_EQ(dx[0], 0.6f * dy);
+          EXPECT_FLOAT_EQ(dx[1], -0.8f * dy);
+          EXPECT_EQ(dx[2], 0);
+        }
+        const Floats weighted =
+            gradient(BNNSReduceFunctionL2Norm, {3, -4, 7}, dy, {unit, unit, 0}, &dw);
+        if (unit < 1) {
+          EXPECT_FLOAT_EQ(weighted[0], 0.6f * dy * unit);
+          EXPECT_EQ(weighted[2], 0);
+          EXPECT_FLOAT_EQ(dw[0], 1.8f * dy);
+          EXPECT_EQ(dw[2], 0);
+        }
+      }
+    }
+    // One such norm beside others.
+    Floats x = {1, 2e-40f, 3, 1, 0, 4}, dx(6, -1), delta = {1, 1, 1};
+    BNNSLayerParametersReduction p = {};
+    p.i_desc = matrix_of(3, 2);
+    p.o_desc = matrix_of(3, 1);
+    p.reduce_func = BNNSReduceFunctionL2Norm;
+    BNNSNDArrayDescriptor in_delta = p.i_desc, out_delta = p.o_desc;
+    in_delta.data = dx.data();
+    out_delta.data = delta.data();
+    const Filter filter(BNNSFilterCreateLayerReduction(&p, nullptr));
+    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, x.data(), 0, &in_delta, 0, nullptr, 0,
+                                           &out_delta, 0, nullptr, nullptr),
+              0)
+        << OpenBNNSGetLastError();
+    EXPECT_FLOAT_EQ(dx[0], std::sqrt(0.5f));
+    EXPECT_EQ(dx[1], 1);
+    EXPECT_FLOAT_EQ(dx[2], 0.6f);
+    EXPECT_FLOAT_EQ(dx[3], std::sqrt(0.5f));
+    EXPECT_EQ(dx[4], 0);
+    EXPECT_FLOAT_EQ(dx[5], 0.8f);
   });
 }
 
