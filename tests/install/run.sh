@@ -185,8 +185,8 @@ static_pkg_config() {
 }
 check "static library: C99 program with pkg-config --static" static_pkg_config
 
-# A program with the training library in it finds the plug-in in the folder of libraries that belongs
-# to its own.
+# A program with the training library in it finds the plug-in in the folder of libraries that
+# belongs to its own.
 static_ranks() {
   local flags
   mkdir -p "$static/bin" &&
