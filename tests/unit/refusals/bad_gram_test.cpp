@@ -1,107 +1,41 @@
 // Gram filters that must not be made, and calls on them that must be refused. The valid call has
-// published values: an image of 2 x 1 pixels and two channels, 1 2 3 4, gives 5 11 11 25.
+// published values: an image of 1 x 2 pixels and two channels, 1 2 3 4, gives 5 11 11 25.
 #include <cmath>
 #include <limits>
 
-#include "support/call_table.h"
+#include "support/one_input_call.h"
 
 namespace bnns::test {
 namespace {
 
-struct GramCall : CallBase {
-  static constexpr size_t kBatch = 2, kIn = 5, kOut = 6;
+struct Gram {
+  using Parameters = BNNSLayerParametersGram;
+  static constexpr const char* kFunction = "BNNSFilterCreateLayerGram";
+  static constexpr size_t kIn = 4, kOut = 4;
 
-  BNNSLayerParametersGram params = {};
-  BNNSFilterParameters options = {};
-  const BNNSLayerParametersGram* params_pointer = &params;
-  Guarded<float> in{Space{kBatch * kIn}}, out{Space{kBatch * kOut}};
-  const void* in_pointer = in.data();
-  void* out_pointer = out.data();
-  size_t batch = kBatch, in_stride = kIn, out_stride = kOut;
-
-  GramCall() {
-    params.alpha = 1;
-    params.i_desc = array(BNNSDataLayoutImageCHW, {2, 1, 2}, nullptr, BNNSDataTypeFloat32);
-    params.o_desc = array(BNNSDataLayoutRowMajorMatrix, {2, 2}, nullptr, BNNSDataTypeFloat32);
-    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % kIn + 1);
-    in.remember();
+  static Parameters parameters() {
+    Parameters p = {};
+    p.alpha = 1;
+    p.i_desc = array(BNNSDataLayoutImageCHW, {1, 2, 2});
+    p.o_desc = array(BNNSDataLayoutRowMajorMatrix, {2, 2});
+    return p;
   }
-  GramCall(const GramCall&) = delete;
-
-  template <class F>
-  void for_outputs(const F& f) {
-    f(in);
-    f(out);
+  static BNNSFilter create(const Parameters* p, const BNNSFilterParameters* options) {
+    return BNNSFilterCreateLayerGram(p, options);
   }
-  Filter make() const { return Filter(BNNSFilterCreateLayerGram(params_pointer, &options)); }
-  bool correct() const {
+  static float result(size_t i) {
     constexpr float kRight[] = {5, 11, 11, 25};
-    bool right = in.untouched();
-    for (size_t b = 0; b < kBatch; ++b)
-      for (size_t k = 0; k < 4; ++k) right &= out[b * kOut + k] == kRight[k];
-    return right && out.untouched_except([](size_t i) { return i % kOut < 4; });
+    return kRight[i];
   }
-};
-
-struct GramCreate : GramCall {
-  const char* function = "BNNSFilterCreateLayerGram";
-  bool run() {
-    const Filter filter = make();
-    return filter && BNNSFilterApplyBatch(filter.get(), batch, in_pointer, in_stride, out_pointer,
-                                          out_stride) == 0;
-  }
-};
-
-struct GramForward : GramCall {
-  const char* function = "BNNSFilterApplyBatch";
-  bool run() {
-    const Filter filter = make();
-    EXPECT_TRUE(filter) << OpenBNNSGetLastError();
-    return BNNSFilterApplyBatch(filter.get(), batch, in_pointer, in_stride, out_pointer,
-                                out_stride) == 0;
-  }
-};
-
-// With dG = 1 2 / 3 4, S = dG + dG^T is 2 5 / 5 8.
-struct GramBackward : GramCall {
-  const char* function = "BNNSFilterApplyBackwardBatch";
-  Guarded<float> dx{Space{kBatch * kIn}}, dy{Space{kBatch * kOut}};
-  BNNSNDArrayDescriptor in_delta =
-      array(BNNSDataLayoutImageCHW, {2, 1, 2}, dx.data(), BNNSDataTypeFloat32);
-  BNNSNDArrayDescriptor out_delta =
-      array(BNNSDataLayoutRowMajorMatrix, {2, 2}, dy.data(), BNNSDataTypeFloat32);
-  BNNSNDArrayDescriptor* in_delta_pointer = &in_delta;
-  BNNSNDArrayDescriptor* out_delta_pointer = &out_delta;
-  BNNSNDArrayDescriptor *weights_delta = nullptr, *bias_delta = nullptr;
-
-  GramBackward() {
-    for (size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(i % kOut + 1);
-    dy.remember();
-  }
-  template <class F>
-  void for_outputs(const F& f) {
-    GramCall::for_outputs(f);
-    f(dx);
-    f(dy);
-  }
-  bool run() {
-    const Filter filter = make();
-    EXPECT_TRUE(filter) << OpenBNNSGetLastError();
-    return BNNSFilterApplyBackwardBatch(filter.get(), batch, in_pointer, in_stride,
-                                        in_delta_pointer, kIn, nullptr, 0, out_delta_pointer, kOut,
-                                        weights_delta, bias_delta) == 0;
-  }
-  bool correct() const {
+  // With dG = 1 2 / 3 4, S = dG + dG^T is 2 5 / 5 8.
+  static float gradient(size_t i) {
     constexpr float kRight[] = {2 * 1 + 5 * 3, 2 * 2 + 5 * 4, 5 * 1 + 8 * 3, 5 * 2 + 8 * 4};
-    bool right = in.untouched() && dy.untouched();
-    for (size_t b = 0; b < kBatch; ++b)
-      for (size_t k = 0; k < 4; ++k) right &= dx[b * kIn + k] == kRight[k];
-    return right && dx.untouched_except([](size_t i) { return i % kIn < 4; });
+    return kRight[i];
   }
 };
 
 TEST(BadGram, Parameters) {
-  using C = GramCreate;
+  using C = OneInputCreate<Gram>;
   std::vector<Row<C>> rows = {
       {"no parameters", {"layer_params", "NULL"}, [](C& c) { c.params_pointer = nullptr; }},
       {"unknown flags", {"filter_params->flags", "2"}, [](C& c) { c.options.flags = 2; }}};
@@ -128,7 +62,7 @@ TEST(BadGram, Parameters) {
                     c.params.i_desc.layout = BNNSDataLayoutConvolutionWeightsOIHrWr;
                     c.params.i_desc.size[3] = 2;
                   }});
-  rows.push_back({"o_desc too small", {"o_desc is", "{2, 1}", "{2, 1, 2}", "2 x 2"}, [](C& c) {
+  rows.push_back({"o_desc too small", {"o_desc is", "{2, 1}", "{1, 2, 2}", "2 x 2"}, [](C& c) {
                     c.params.o_desc.size[1] = 1;
                   }});
   rows.push_back({"o_desc of another rank", {"o_desc is", "2 x 2"}, [](C& c) {
@@ -145,47 +79,23 @@ TEST(BadGram, Parameters) {
 }
 
 TEST(BadGram, Forward) {
-  using C = GramForward;
-  expect_refused<C>({
-      {"in", {"in is NULL"}, [](C& c) { c.in_pointer = nullptr; }},
-      {"out", {"out is NULL"}, [](C& c) { c.out_pointer = nullptr; }},
-      {"in misaligned",
-       {"in is", "aligned to 4"},
-       [](C& c) { c.in_pointer = reinterpret_cast<char*>(c.in.data()) + 2; }},
-      {"in_stride", {"in_stride is 3", "4"}, [](C& c) { c.in_stride = 3; }},
-      {"out_stride", {"out_stride is 3", "4"}, [](C& c) { c.out_stride = 3; }},
-      {"batch overflows", {"batch_size"}, [](C& c) { c.batch = size_t{1} << 62; }},
-      {"in is out", {"out and in overlap"}, [](C& c) { c.out_pointer = c.in.data(); }},
-  });
+  using C = OneInputForward<Gram>;
+  auto rows = forward_rows<C>();
+  append(rows, overlap_rows<C>());
+  expect_refused(rows);
 }
 
 TEST(BadGram, Backward) {
-  using C = GramBackward;
-  expect_refused<C>({
-      {"in", {"in is NULL"}, [](C& c) { c.in_pointer = nullptr; }},
-      {"out_delta", {"out_delta is NULL"}, [](C& c) { c.out_delta_pointer = nullptr; }},
-      {"no data of out_delta",
-       {"out_delta.data is NULL"},
-       [](C& c) { c.out_delta.data = nullptr; }},
-      {"weights", {"weights_delta", "no weights"}, [](C& c) { c.weights_delta = &c.in_delta; }},
-      {"bias", {"bias_delta", "no bias"}, [](C& c) { c.bias_delta = &c.in_delta; }},
-      {"flags",
-       {"in_delta.flags is 9"},
-       [](C& c) { c.in_delta.flags = static_cast<BNNSNDArrayFlags>(9); }},
-      {"another layout",
-       {"in_delta.layout is 3DFirstMajor", "equal"},
-       [](C& c) { c.in_delta.layout = BNNSDataLayout3DFirstMajor; }},
-      {"other sizes",
-       {"in_delta", "i_desc"},
-       [](C& c) { std::swap(c.in_delta.size[0], c.in_delta.size[1]); }},
-      {"Float16",
-       {"in_delta.data_type is Float16"},
-       [](C& c) { c.in_delta.data_type = BNNSDataTypeFloat16; }},
-      {"in is in_delta", {"in_delta and in overlap"}, [](C& c) { c.in_delta.data = c.in.data(); }},
-      {"out_delta is in_delta",
-       {"in_delta and out_delta overlap"},
-       [](C& c) { c.in_delta.data = c.dy.data(); }},
-  });
+  using C = OneInputBackward<Gram>;
+  auto rows = backward_rows<C>();
+  append(rows, no_parameter_rows<C>());
+  rows.push_back({"another layout", {"in_delta.layout is 3DFirstMajor", "equal"}, [](C& c) {
+                    c.in_delta.layout = BNNSDataLayout3DFirstMajor;
+                  }});
+  rows.push_back({"in", {"in is NULL"}, [](C& c) { c.in_pointer = nullptr; }});
+  rows.push_back(
+      {"in is in_delta", {"in_delta and in overlap"}, [](C& c) { c.in_delta.data = c.in.data(); }});
+  expect_refused(rows);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Padding filters that must not be made, and calls on them that must be refused.
 #include <limits>
 
-#include "support/movement_call.h"
+#include "support/one_input_call.h"
 
 namespace bnns::test {
 namespace {
@@ -35,7 +35,7 @@ struct Padding {
 };
 
 TEST(BadPadding, Parameters) {
-  using C = MovementCreate<Padding>;
+  using C = OneInputCreate<Padding>;
   std::vector<Row<C>> rows = {
       {"no parameters", {"layer_params", "NULL"}, [](C& c) { c.params_pointer = nullptr; }},
       {"unknown flags", {"filter_params->flags", "2"}, [](C& c) { c.options.flags = 2; }},
@@ -96,15 +96,17 @@ TEST(BadPadding, Parameters) {
 }
 
 TEST(BadPadding, Forward) {
-  expect_refused(movement_forward_rows<MovementForward<Padding>>());
+  using C = OneInputForward<Padding>;
+  auto rows = forward_rows<C>();
+  append(rows, overlap_rows<C>());
+  expect_refused(rows);
 }
 
 TEST(BadPadding, Backward) {
-  using C = MovementBackward<Padding>;
-  auto rows = movement_backward_rows<C>();
-  rows.push_back(
-      {"weights", {"weights_delta", "no weights"}, [](C& c) { c.weights_delta = &c.in_delta; }});
-  rows.push_back({"bias", {"bias_delta", "no bias"}, [](C& c) { c.bias_delta = &c.in_delta; }});
+  using C = OneInputBackward<Padding>;
+  auto rows = backward_rows<C>();
+  append(rows, layout_rows<C>());
+  append(rows, no_parameter_rows<C>());
   expect_refused(rows);
 }
 

@@ -1,5 +1,5 @@
 // Permute filters that must not be made, and calls on them that must be refused.
-#include "support/movement_call.h"
+#include "support/one_input_call.h"
 
 namespace bnns::test {
 namespace {
@@ -28,7 +28,7 @@ struct Permute {
 };
 
 TEST(BadPermute, Parameters) {
-  using C = MovementCreate<Permute>;
+  using C = OneInputCreate<Permute>;
   std::vector<Row<C>> rows = {
       {"no parameters", {"layer_params", "NULL"}, [](C& c) { c.params_pointer = nullptr; }},
       {"unknown flags", {"filter_params->flags", "2"}, [](C& c) { c.options.flags = 2; }},
@@ -72,12 +72,16 @@ TEST(BadPermute, Parameters) {
 }
 
 TEST(BadPermute, Forward) {
-  expect_refused(movement_forward_rows<MovementForward<Permute>>());
+  using C = OneInputForward<Permute>;
+  auto rows = forward_rows<C>();
+  append(rows, overlap_rows<C>());
+  expect_refused(rows);
 }
 
 TEST(BadPermute, Backward) {
-  using C = MovementBackward<Permute>;
-  auto rows = movement_backward_rows<C>();
+  using C = OneInputBackward<Permute>;
+  auto rows = backward_rows<C>();
+  append(rows, layout_rows<C>());
   auto own = rows;
   for (Row<C>& row : own) {
     row.damage = [damage = row.damage](C& c) {
@@ -87,9 +91,7 @@ TEST(BadPermute, Backward) {
     };
   }
   append(rows, own);
-  rows.push_back(
-      {"weights", {"weights_delta", "no weights"}, [](C& c) { c.weights_delta = &c.in_delta; }});
-  rows.push_back({"bias", {"bias_delta", "no bias"}, [](C& c) { c.bias_delta = &c.in_delta; }});
+  append(rows, no_parameter_rows<C>());
   expect_refused(rows);
 }
 

@@ -1,6 +1,7 @@
-// What the calls of permute and padding filters have in common: two samples with a value between
-// them, a filter, forward and backward. `Layer` brings the parameters, the right values and their
-// numbers: kIn, kOut of a sample, result(i) and gradient(i) for x = dy = 1, 2, 3, ...
+// What the calls of filters with one input, one output and no parameters have in common: two
+// samples with a value between them, forward and backward. `Layer` brings the parameters, the right
+// values and their numbers: kIn, kOut of a sample, result(i) and gradient(i) for x = dy = 1, 2, 3,
+// ...
 #pragma once
 
 #include "support/call_table.h"
@@ -8,7 +9,7 @@
 namespace bnns::test {
 
 template <class Layer>
-struct MovementCall : CallBase {
+struct OneInputCall : CallBase {
   static constexpr size_t kBatch = 2, kInStep = Layer::kIn + 1, kOutStep = Layer::kOut + 1;
 
   typename Layer::Parameters params = Layer::parameters();
@@ -19,11 +20,11 @@ struct MovementCall : CallBase {
   void* out_pointer = out.data();
   size_t batch = kBatch, in_stride = kInStep, out_stride = kOutStep;
 
-  MovementCall() {
+  OneInputCall() {
     for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % kInStep + 1);
     in.remember();
   }
-  MovementCall(const MovementCall&) = delete;
+  OneInputCall(const OneInputCall&) = delete;
 
   template <class F>
   void for_outputs(const F& f) {
@@ -31,6 +32,15 @@ struct MovementCall : CallBase {
     f(out);
   }
   Filter make() const { return Filter(Layer::create(params_pointer, &options)); }
+  Filter expect_made() const {
+    Filter filter = make();
+    EXPECT_TRUE(filter) << OpenBNNSGetLastError();
+    return filter;
+  }
+  bool apply(const Filter& filter) const {
+    return BNNSFilterApplyBatch(filter.get(), batch, in_pointer, in_stride, out_pointer,
+                                out_stride) == 0;
+  }
   bool correct() const {
     bool right = in.untouched();
     for (size_t i = 0; i < out.size(); ++i)
@@ -40,30 +50,23 @@ struct MovementCall : CallBase {
 };
 
 template <class Layer>
-struct MovementCreate : MovementCall<Layer> {
+struct OneInputCreate : OneInputCall<Layer> {
   const char* function = Layer::kFunction;
   bool run() {
     const Filter filter = this->make();
-    return filter &&
-           BNNSFilterApplyBatch(filter.get(), this->batch, this->in_pointer, this->in_stride,
-                                this->out_pointer, this->out_stride) == 0;
+    return filter && this->apply(filter);
   }
 };
 
 template <class Layer>
-struct MovementForward : MovementCall<Layer> {
+struct OneInputForward : OneInputCall<Layer> {
   const char* function = "BNNSFilterApplyBatch";
-  bool run() {
-    const Filter filter = this->make();
-    EXPECT_TRUE(filter) << OpenBNNSGetLastError();
-    return BNNSFilterApplyBatch(filter.get(), this->batch, this->in_pointer, this->in_stride,
-                                this->out_pointer, this->out_stride) == 0;
-  }
+  bool run() { return this->apply(this->expect_made()); }
 };
 
 template <class Layer>
-struct MovementBackward : MovementCall<Layer> {
-  using Call = MovementCall<Layer>;
+struct OneInputBackward : OneInputCall<Layer> {
+  using Call = OneInputCall<Layer>;
 
   const char* function = "BNNSFilterApplyBackwardBatch";
   bool own_function = false;  // that of permute filters
@@ -73,7 +76,7 @@ struct MovementBackward : MovementCall<Layer> {
   BNNSNDArrayDescriptor *weights_delta = nullptr, *bias_delta = nullptr;
   size_t in_delta_stride = Call::kInStep, out_delta_stride = Call::kOutStep;
 
-  MovementBackward() {
+  OneInputBackward() {
     for (size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(i % Call::kOutStep + 1);
     dy.remember();
     in_delta.data = dx.data();
@@ -85,17 +88,17 @@ struct MovementBackward : MovementCall<Layer> {
     f(dx);
     f(dy);
   }
-  bool run() {
-    const Filter filter = this->make();
-    EXPECT_TRUE(filter) << OpenBNNSGetLastError();
+  bool run() { return apply_backward(this->expect_made()); }
+  bool apply_backward(const Filter& filter) {
     if (own_function) {
       return BNNSPermuteFilterApplyBackwardBatch(filter.get(), this->batch, in_delta_pointer,
                                                  in_delta_stride, out_delta_pointer,
                                                  out_delta_stride) == 0;
     }
-    return BNNSFilterApplyBackwardBatch(filter.get(), this->batch, nullptr, 0, in_delta_pointer,
-                                        in_delta_stride, nullptr, 0, out_delta_pointer,
-                                        out_delta_stride, weights_delta, bias_delta) == 0;
+    return BNNSFilterApplyBackwardBatch(filter.get(), this->batch, this->in_pointer,
+                                        this->in_stride, in_delta_pointer, in_delta_stride, nullptr,
+                                        0, out_delta_pointer, out_delta_stride, weights_delta,
+                                        bias_delta) == 0;
   }
   bool correct() const {
     bool right = dy.untouched();
@@ -107,7 +110,7 @@ struct MovementBackward : MovementCall<Layer> {
 
 // Faults of a forward call on a good filter.
 template <class C>
-std::vector<Row<C>> movement_forward_rows() {
+std::vector<Row<C>> forward_rows() {
   const std::string in_stride = std::to_string(C::kInStep - 2);
   const std::string out_stride = std::to_string(C::kOutStep - 2);
   return {
@@ -122,6 +125,13 @@ std::vector<Row<C>> movement_forward_rows() {
       {"in_stride", {"in_stride is " + in_stride}, [](C& c) { c.in_stride = C::kInStep - 2; }},
       {"out_stride", {"out_stride is " + out_stride}, [](C& c) { c.out_stride = C::kOutStep - 2; }},
       {"batch overflows", {"batch_size"}, [](C& c) { c.batch = size_t{1} << 62; }},
+  };
+}
+
+// Filters that do not work in place.
+template <class C>
+std::vector<Row<C>> overlap_rows() {
+  return {
       {"in is out", {"out and in overlap"}, [](C& c) { c.out_pointer = c.in.data(); }},
       {"in reaches into out",
        {"out and in overlap"},
@@ -129,9 +139,31 @@ std::vector<Row<C>> movement_forward_rows() {
   };
 }
 
-// Faults of a backward call on a good filter.
+// Filters whose gradients must have the layouts of their images.
 template <class C>
-std::vector<Row<C>> movement_backward_rows() {
+std::vector<Row<C>> layout_rows() {
+  return {
+      {"another layout",
+       {"in_delta.layout is 3DFirstMajor", "equal"},
+       [](C& c) { c.in_delta.layout = BNNSDataLayout3DFirstMajor; }},
+      {"another layout of out_delta",
+       {"out_delta.layout is 3DFirstMajor", "equal"},
+       [](C& c) { c.out_delta.layout = BNNSDataLayout3DFirstMajor; }},
+  };
+}
+
+// Gradients of what these filters do not have.
+template <class C>
+std::vector<Row<C>> no_parameter_rows() {
+  return {
+      {"weights", {"weights_delta", "no weights"}, [](C& c) { c.weights_delta = &c.in_delta; }},
+      {"bias", {"bias_delta", "no bias"}, [](C& c) { c.bias_delta = &c.in_delta; }},
+  };
+}
+
+// Faults of a backward call on a good filter of images of more than one row.
+template <class C>
+std::vector<Row<C>> backward_rows() {
   return {
       {"out_delta", {"out_delta is NULL"}, [](C& c) { c.out_delta_pointer = nullptr; }},
       {"no data of out_delta",
@@ -140,12 +172,6 @@ std::vector<Row<C>> movement_backward_rows() {
       {"flags",
        {"in_delta.flags is 9"},
        [](C& c) { c.in_delta.flags = static_cast<BNNSNDArrayFlags>(9); }},
-      {"another layout",
-       {"in_delta.layout is 3DFirstMajor", "equal"},
-       [](C& c) { c.in_delta.layout = BNNSDataLayout3DFirstMajor; }},
-      {"another layout of out_delta",
-       {"out_delta.layout is 3DFirstMajor", "equal"},
-       [](C& c) { c.out_delta.layout = BNNSDataLayout3DFirstMajor; }},
       {"other sizes", {"in_delta", "i_desc"}, [](C& c) { ++c.in_delta.size[0]; }},
       {"other sizes of out_delta", {"out_delta", "o_desc"}, [](C& c) { ++c.out_delta.size[1]; }},
       {"Float16",
@@ -163,9 +189,9 @@ std::vector<Row<C>> movement_backward_rows() {
        }},
       {"in_delta_stride", {"in_delta_stride is 1"}, [](C& c) { c.in_delta_stride = 1; }},
       {"out_delta_stride", {"out_delta_stride is 1"}, [](C& c) { c.out_delta_stride = 1; }},
-      {"out_delta is in_delta",
+      {"in_delta is part of out_delta",
        {"in_delta and out_delta overlap"},
-       [](C& c) { c.in_delta.data = c.dy.data(); }},
+       [](C& c) { c.in_delta.data = c.dy.data() + 1; }},
   };
 }
 
