@@ -105,7 +105,9 @@ const Descriptor& Call::read_delta(const BNNSNDArrayDescriptor& given, const cha
         require(is_flat(*read, frozen), name, ".layout is ", read->layout->name, ", ", frozen_field,
                 ".layout is ", frozen.layout->name,
                 "; they must be equal, or arrange memory alike");
+        const size_t step = read->view.step;  // of a packed batch, as the client describes it
         *read = read_descriptor(with_layout_of(frozen, given), name, use);
+        read->view.step = step;
       }
     }
   }

@@ -116,6 +116,23 @@ TEST(Delta, SizesInAnotherOrder) {
   EXPECT_EQ(BNNSPermuteFilterApplyBackwardBatch(filter.get(), 1, &in_delta, 0, &out_delta, 0), -1);
 }
 
+// A stride along an axis of one element moves nothing but the next sample of a packed batch, in the
+// layout that the gradient is described with.
+TEST(Delta, SamplesOfAPackedBatchKeepTheirDistance) {
+  BNNSLayerParametersPadding padding = {};
+  padding.i_desc = padding.o_desc = image(1, 1);
+  const Filter filter(BNNSFilterCreateLayerPadding(&padding, nullptr));
+  Floats dy = {1, -1, 2}, dx(4, -99);
+  auto out_delta = vector_of(1, dy.data()), in_delta = vector_of(1, dx.data());
+  out_delta.stride[0] = 2;
+  in_delta.stride[0] = 3;
+  ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 2, nullptr, 0, &in_delta, 0, nullptr, 0,
+                                         &out_delta, 0, nullptr, nullptr),
+            0)
+      << OpenBNNSGetLastError();
+  EXPECT_EQ(dx, (Floats{1, -99, -99, 2}));
+}
+
 // A vector with gaps could stand for anything.
 TEST(Delta, VectorWithGapsIsRefused) {
   BNNSLayerParametersPadding padding = {};
