@@ -87,9 +87,12 @@ void resolve_span(const char* field, Descriptor& result) {
                             view.count / channels, field);
     view.step = view.span;
   }
+  constexpr auto kMost = static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max());
   const size_t bytes = checked_mul(view.span, div_up(result.type->bits, 8), field);
-  require(bytes <= static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max()), field, " spans ",
-          bytes, " bytes; that is more than an address space");
+  require(bytes <= kMost, field, " spans ", bytes, " bytes; that is more than an address space");
+  // Elements that overlap may be more than their span.
+  require(view.count <= kMost, field, " has ", view.count, " elements; at most ", kMost,
+          " can be counted");
 }
 
 }  // namespace

@@ -273,12 +273,14 @@ Batch LossFilter::read_out_delta(const LossBackwardArgs& args, Descriptor& dy) c
     fail("out_delta is ", describe(dy), "; the loss has one value per sample: it must have 1, ",
          "batch_size (", batch, ") or as many elements as o_desc");
   }
-  // Each sample has one value; the stride of a descriptor of the whole batch is the distance to the
-  // next one. A descriptor of one sample has its packed step.
-  if (count == batch) {
-    dy.view.step = dy.view.inner_stride();
-  } else if (count != 1) {
-    dy.view.step = 1;
+  // Each sample has one value. Those of a packed batch are the first ones of the descriptor, in the
+  // order of memory; a descriptor of one value has its own packed step.
+  if (count != 1) {
+    const View values = collapsed(dy.view);
+    require(args.out_delta_stride != 0 || values.rank == 1 || batch <= values.extent[0],
+            "out_delta is ", describe(dy), " with gaps between its rows; the values of ", batch,
+            " samples must lie at equal distances");
+    dy.view.step = values.stride[0];
   }
   dy.view.rank = 0;
   dy.view.count = dy.view.span = 1;

@@ -100,6 +100,7 @@ void data_size(Provider& p) {
   if (!p.one_in(8)) d.table_data = &something;
   d.table_data_type = BNNSDataTypeFloat32;
   const Model m = model_of(d);
+  show("array", d);
   const Watch watch("BNNSNDArrayGetDataSize");
   const size_t size = BNNSNDArrayGetDataSize(p.one_in(60) ? nullptr : &d);
   watch.done(size != 0);

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "support/loss_call.h"
 #include "support/workload.h"
@@ -309,6 +311,41 @@ TEST(Loss, LongSums) {
   std::fill(s.in.begin(), s.in.end(), 3.0f);
   std::fill(s.labels.begin(), s.labels.end(), 1.0f / 60000);
   EXPECT_NEAR(s.forward(s.make())[0], std::log(60000.0), 4e-6);
+}
+
+// The values of a packed batch are the first of the descriptor; gaps between its rows leave no
+// single distance that could lead from one to the next.
+TEST(Loss, UpstreamValuesOfSamplesLieAtEqualDistances) {
+  const auto gradient = [](const BNNSNDArrayDescriptor& described, size_t batch) {
+    LossParameters params = {};
+    params.function = BNNSLossFunctionCosineDistance;
+    params.i_desc = params.o_desc = vector_of(4);
+    const Filter filter(BNNSFilterCreateLayerLoss(&params, nullptr));
+    EXPECT_TRUE(filter) << OpenBNNSGetLastError();
+    std::vector<float> in(4 * batch, 2), labels(4 * batch), dx(4 * batch);
+    for (size_t i = 0; i < batch; ++i) labels[4 * i] = 0.5f;
+    std::vector<float> dy = {1, 10, 2, 20, 3, 30, 4};
+    BNNSNDArrayDescriptor out_delta = described, in_delta = vector_of(4, dx.data());
+    out_delta.data = dy.data();
+    const bool success =
+        BNNSLossFilterApplyBackwardBatch(filter.get(), batch, in.data(), 0, &in_delta, 0,
+                                         labels.data(), 0, nullptr, 0, &out_delta, 0) == 0;
+    std::vector<float> factors;  // of the gradient of the first sample
+    for (size_t i = 0; success && i < batch; ++i) factors.push_back(dx[4 * i] / dx[0]);
+    return factors;
+  };
+  BNNSNDArrayDescriptor apart = vector_of(4), rows = matrix_of(2, 2);
+  apart.stride[0] = 2;
+  rows.stride[1] = 3;
+  EXPECT_EQ(gradient(vector_of(4), 3), (std::vector<float>{1, 10, 2}));
+  EXPECT_EQ(gradient(apart, 3), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(gradient(apart, 4), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(gradient(rows, 2), (std::vector<float>{1, 10}));
+  for (const size_t batch : {3, 4}) {
+    EXPECT_TRUE(gradient(rows, batch).empty());
+    EXPECT_NE(std::string(OpenBNNSGetLastError()).find("equal distances"), std::string::npos)
+        << OpenBNNSGetLastError();
+  }
 }
 
 }  // namespace

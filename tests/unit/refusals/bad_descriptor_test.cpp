@@ -86,6 +86,12 @@ TEST(BadDescriptor, ActivationInput) {
   rows.push_back({"both 2^61 values: more than an address space",
                   {"i_desc", "address space"},
                   [](Call& c) { c.params.i_desc = c.params.o_desc = vector_of(size_t{1} << 61); }});
+  rows.push_back({"15 * 2^60 elements that overlap",
+                  {"i_desc has 17293822569102704640 elements"},
+                  [](Call& c) {
+                    c.params.i_desc = matrix_of(size_t{1} << 60, 15);
+                    c.params.i_desc.stride[0] = c.params.i_desc.stride[1] = 1;
+                  }});
   expect_refused(rows);
 }
 
