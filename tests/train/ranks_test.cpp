@@ -213,15 +213,17 @@ TEST(Ranks, RegressionFiguresAreEqualEverywhere) {
     values.push_back(static_cast<float>(k % 17));
     targets.push_back(static_cast<float>(k % 17 * 2 - k % 5));
   }
-  const Data data = Data::arrays(
-      {.task = Task::regression, .shape = {.width = 1}, .target_names = {"y"}}, values, targets);
+  const auto data = [&] {  // a source is for one thread at a time
+    return Data::arrays({.task = Task::regression, .shape = {.width = 1}, .target_names = {"y"}},
+                        values, targets);
+  };
   Network network = Network::table(1).fully_connected(4).tanh().regression();
   network.initialize(3);
-  const Metrics alone = evaluate(network, data);
+  const Metrics alone = evaluate(network, data());
   for (const std::size_t ranks : {2, 3, 8}) {
     on_ranks(ranks, [&](Communicator& communicator) {
       Network own = network;
-      const Metrics figures = evaluate(own, data, {.communicator = &communicator});
+      const Metrics figures = evaluate(own, data(), {.communicator = &communicator});
       EXPECT_EQ(figures.loss, alone.loss);
       EXPECT_EQ(figures.mean_absolute_error, alone.mean_absolute_error);
       EXPECT_EQ(figures.r_squared, alone.r_squared);
