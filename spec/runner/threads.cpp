@@ -56,10 +56,13 @@ std::string difference(const Bits& one, const Bits& several) {
 }
 
 void run_case(const Case& c, const TypeSet& types, const Options& options, Report& report) {
-  for (const char* const* target = OpenBNNSGetSupportedTargets(); *target; ++target) {
+  const char* const* const targets = OpenBNNSGetSupportedTargets();
+  for (const char* const* target = targets; *target; ++target) {
     for (const Sprinkle& sprinkle : kSprinkles) {
-      // Other types differ in how values are read and written, for which one sprinkle is enough.
-      if (&types != &c.types[0] && &sprinkle != &kSprinkles[0]) continue;
+      // Other types differ in how values are read and written, for which one sprinkle and the best
+      // target are enough.
+      const bool first = &sprinkle == &kSprinkles[0] && target == targets;
+      if (&types != &c.types[0] && !first) continue;
       const std::string name = c.name() + "/" + types.name + "/" + *target + "/" + sprinkle.name;
       if (!options.selects(name)) continue;
       set_current_name(name);
