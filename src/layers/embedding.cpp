@@ -149,16 +149,16 @@ class EmbeddingFilter final : public Filter {
             e_.dictionary.type->name, "; only floating-point values have a gradient");
     Call call(args.batch);
     const Batch in = call.reads(e_.in, args.in, args.in_stride, kIn);
-    const Descriptor* read = nullptr;
     const Gradient d = call.writes_parameter_delta(args.weights_delta, "weights_delta",
-                                                   e_.dictionary, "dictionary", kRules, &read);
+                                                   e_.dictionary, "dictionary", kRules);
     const Batch dy = call.reads_delta(args.out_delta, args.out_delta_stride, kOutDelta, e_.out,
                                       "o_desc", kRules);
     call.check_overlaps();
     if (!client_) warn_of_copy("BNNSFilterApplyBackwardBatch", "weights_delta", "dictionary.data");
 
     LookupProblem p;
-    set_problem(p, size_coordinates(*read), in, coordinates_of(e_.out, *dy.sample), dy);
+    set_problem(p, coordinates_of(e_.dictionary, *d.sample), in, coordinates_of(e_.out, *dy.sample),
+                dy);
     require_coordinates(p, threads(), in.data, "in", -1);
     const auto scratch = scratch_.take();
     scratch->grow(memory(), scatter_scratch(p));

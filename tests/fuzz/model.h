@@ -109,8 +109,8 @@ struct Model {
 
   // Small enough to allocate and to apply.
   bool small() const { return legal && !opaque && count <= kMaxElements && span <= kMaxSpan; }
-  // Of `values` values.
-  size_t bytes(size_t values) const { return (values * bits + 7) / 8; }
+  // Of `values` values; their bits may be more than a size_t can count.
+  size_t bytes(size_t values) const { return values / 8 * bits + (values % 8 * bits + 7) / 8; }
 };
 
 inline Model model_of(const BNNSNDArrayDescriptor& d) {

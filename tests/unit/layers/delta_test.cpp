@@ -116,6 +116,32 @@ TEST(Delta, SizesInAnotherOrder) {
   EXPECT_EQ(BNNSPermuteFilterApplyBackwardBatch(filter.get(), 1, &in_delta, 0, &out_delta, 0), -1);
 }
 
+// The axis of the items is the last one of the dictionary, whatever the order of the sizes in the
+// layout of its gradient.
+TEST(Delta, SizesOfADictionaryInAnotherOrder) {
+  Floats table(6), dy = {1, 2, 3, 4}, dx(6, -99);
+  int8_t ids[] = {2, 0};
+  BNNSLayerParametersEmbedding embedding = {};
+  embedding.i_desc = vector_of(2);
+  embedding.i_desc.data_type = BNNSDataTypeInt8;
+  embedding.dictionary = array(BNNSDataLayout2DFirstMajor, {2, 3}, table.data());
+  embedding.o_desc = array(BNNSDataLayout2DFirstMajor, {2, 2});
+  embedding.padding_idx = SIZE_MAX;
+  const Filter filter(BNNSFilterCreateLayerEmbedding(&embedding, nullptr));
+  ASSERT_TRUE(filter) << OpenBNNSGetLastError();
+  auto out_delta = array(BNNSDataLayout2DFirstMajor, {2, 2}, dy.data());
+  for (auto weights_delta :
+       {array(BNNSDataLayout2DFirstMajor, {2, 3}), matrix_of(3, 2), vector_of(6)}) {
+    weights_delta.data = dx.data();
+    ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, ids, 0, nullptr, 0, nullptr, 0,
+                                           &out_delta, 0, &weights_delta, nullptr),
+              0)
+        << OpenBNNSGetLastError();
+    EXPECT_EQ(dx, (Floats{2, 0, 1, 4, 0, 3}));
+    dx.assign(6, -99);
+  }
+}
+
 // A stride along an axis of one element moves nothing but the next sample of a packed batch, in the
 // layout that the gradient is described with.
 TEST(Delta, SamplesOfAPackedBatchKeepTheirDistance) {
