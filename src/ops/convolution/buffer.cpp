@@ -63,7 +63,8 @@ ConvolutionDepthwise depthwise_of_source(const ConvolutionJob& job, const RowRea
                                          size_t n, size_t channel, size_t i0) {
   return {.data = row_of(source.images(), n, channel, 0),
           .plane = source.one().stride[2],
-          .row = source.one().stride[1],
+          // The stride of a single row may be too large for addresses of rows beside it.
+          .row = job.y.source > 1 ? source.one().stride[1] : 0,
           .rows = job.y.source,
           .columns = job.x.source,
           .first_row = job.y.shift[0] + static_cast<ptrdiff_t>(i0),

@@ -5,11 +5,14 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
+#include <vector>
 
 #include "support/convolution_call.h"
 
 namespace bnns::test {
 namespace {
+
+using Floats = std::vector<float>;
 
 TEST(Convolution, ValidCalls) {
   expect_works<ConvolutionForward>();
@@ -44,6 +47,33 @@ TEST(Convolution, NothingWantedNothingDone) {
   call.out_delta_pointer = nullptr;
   EXPECT_TRUE(call.run()) << OpenBNNSGetLastError();
   EXPECT_TRUE(call.dx.untouched() && call.dw.untouched() && call.db.untouched());
+}
+
+// The stride of a single row moves nothing, and no address may be made of it.
+TEST(Convolution, ASingleRowMayHaveAnyStride) {
+  Floats in = {2, 3, 5, 7}, weights(9, 1), out(4), dx(4), dw(9);
+  BNNSLayerParametersConvolution params = {};
+  params.i_desc = image_of(4, 1, 1);
+  params.i_desc.stride[1] = size_t{1} << 60;
+  params.o_desc = image_of(4, 1, 1);
+  params.w_desc = array(BNNSDataLayoutConvolutionWeightsOIHW, {3, 3, 1, 1}, weights.data());
+  params.x_padding = params.y_padding = 1;
+  const Filter filter(BNNSFilterCreateLayerConvolution(&params, nullptr));
+  ASSERT_TRUE(filter) << OpenBNNSGetLastError();
+  ASSERT_EQ(BNNSFilterApplyBatch(filter.get(), 1, in.data(), 0, out.data(), 0), 0);
+  EXPECT_EQ(out, (Floats{5, 10, 15, 12}));
+  BNNSNDArrayDescriptor in_delta = params.i_desc, out_delta = params.o_desc;
+  BNNSNDArrayDescriptor weights_delta = params.w_desc;
+  in_delta.data = dx.data();
+  out_delta.data = out.data();
+  weights_delta.data = dw.data();
+  ASSERT_EQ(BNNSFilterApplyBackwardBatch(filter.get(), 1, in.data(), 0, &in_delta, 0, nullptr, 0,
+                                         &out_delta, 0, &weights_delta, nullptr),
+            0)
+      << OpenBNNSGetLastError();
+  EXPECT_EQ(dx, (Floats{15, 30, 37, 27}));
+  EXPECT_EQ(dw, (Floats{0, 0, 0, 2 * 10 + 3 * 15 + 5 * 12, 2 * 5 + 3 * 10 + 5 * 15 + 7 * 12,
+                        3 * 5 + 5 * 10 + 7 * 15, 0, 0, 0}));
 }
 
 TEST(Convolution, EmptyBatch) {
